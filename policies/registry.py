@@ -150,5 +150,6 @@ def _class_in(module: ModuleType) -> str:
 @cache
 def _discover() -> None:
     for module in pkgutil.walk_packages([str(Path(__file__).parent)], "policies."):
-        if ".kernels." not in module.name:  # kernels hold no policy; numba takes half a second
+        # kernels and checks hold no policy; numba takes half a second
+        if ".kernels." not in module.name and not module.name.startswith("policies.check."):
             importlib.import_module(module.name)

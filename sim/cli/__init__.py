@@ -20,14 +20,17 @@ _TOTALS = ("jobs", "stages", "tasks", "edges", "account", "bad_examples", "warni
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb of ``python -m sim``; `run` prints its results, and raises errors."""
+    """A verb of ``python -m sim``; `run` prints its results, and raises errors.
+
+    `run` may return an exit code; None is 0.
+    """
 
     name: str
     help: str  # its line in the list of verbs
     about: str  # first paragraph of its own ``--help``
     example: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], None]
+    run: Callable[[argparse.Namespace], int | None]
 
 
 def add_repeatable(

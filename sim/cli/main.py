@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 from sim.base import interrupt
 from sim.base.errors import SimError
+from sim.cli.check import CHECK
 from sim.cli.describe import DESCRIBE
 from sim.cli.lineage import LINEAGE
 from sim.cli.workloads import BOUND, CONVERT, FIT, SYNTH
 
-VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, LINEAGE)
+VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, LINEAGE, CHECK)
 """Verbs in their usual order of use."""
 _WRONG_INPUT = 2
 
@@ -24,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb."""
     args = parser().parse_args(argv)
     try:
-        args.run(args)
+        code: int | None = args.run(args)
     except SimError as error:
         return _fail(str(error))
     except OSError as error:
@@ -32,15 +33,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         interrupt.print_line()
         return interrupt.INTERRUPTED
-    return 0
+    return code or 0
 
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser of all verbs."""
     top = argparse.ArgumentParser(
         prog="python -m sim",
-        description="Workloads: convert real traces, describe them, synthesize similar ones, and "
-        "compute lower bounds on completion times.",
+        description="Workloads: convert real traces, describe them, synthesize similar ones, "
+        "and compute lower bounds on completion times. Plug-ins of your own: check them.",
         epilog="`python -m sim VERB --help` shows a verb's options and an example; "
         "`python -m sweep --help` explains how to run policies on a workload.",
     )

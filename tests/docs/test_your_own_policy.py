@@ -10,8 +10,8 @@ import yaml
 
 import policies
 import sim
-from tests.policies import invariants
-from tests.policies.test_invariants import CLUSTERS, crowd
+from sim.check import invariants
+from sim.check.worlds import CLUSTERS, crowd
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "your_own_policy.md").read_text()

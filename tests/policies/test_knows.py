@@ -12,16 +12,17 @@ import pytest
 import policies
 import sim
 from policies.attained_service import MultilevelQueues
+from policies.check.unknown import differences, instants, recurring
 from policies.dagps.online import Dagps
 from policies.jockey.policy import Jockey
 from policies.knows import Knows
 from policies.orders import ShortestRemainingFirst
 from policies.placing import Placing
 from sim.base.parameters import type_hints
-from tests.policies.test_invariants import MACHINES, NAMES, RIGID, SLOTS, rigid_crowd
+from sim.check.worlds import MACHINES, SLOTS, rigid_crowd
+from tests.policies.test_invariants import NAMES, RIGID
 from tests.policies.test_placing import KINDS as DEVICES
 from tests.policies.test_placing import crowd as sharing_devices
-from tests.policies.unknown import differences, instants, recurring
 
 
 def choices(name: str, parameter: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import pytest
 
 import policies
 import sim
-from tests.policies import invariants
+from sim.check import invariants
 from tests.policies.small import job
 
 KINDS = [

@@ -7,10 +7,10 @@ import pytest
 
 import policies
 import sim
-from tests.policies import invariants
+from policies.check.unknown import recurring
+from sim.check import invariants
+from sim.check.worlds import CLUSTERS
 from tests.policies.small import ONE, started
-from tests.policies.test_invariants import CLUSTERS
-from tests.policies.unknown import recurring
 from tests.sim.engine import reference
 
 NAMES = ("sjf", "ljf", "srpt", "critical_path", "heft", "tez_cp")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import sim
+from policies.check.unknown import recurring
 from policies.estimates.durations import ENDLESS_S, Declared, Durations, Recorded, Truth
 from policies.estimates.past import Past
 from policies.estimates.priors import Priors
 from policies.estimates.stage_profiles import StageProfiles
 from policies.jockey.control import training_profile
 from sim.engine.plan import World
-from tests.policies.unknown import recurring
 
 
 def estimators(workload: sim.Workload) -> dict[str, Durations]:

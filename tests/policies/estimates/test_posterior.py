@@ -10,11 +10,11 @@ import pytest
 
 import sim
 from policies.base import Policy
+from policies.check.unknown import recurring
 from policies.estimates.posterior import LEAST_TASKS, MOST_TASKS, Posterior, log_spread
 from policies.estimates.priors import Priors
 from sim.engine.plan import Batch, Event, Plan, World
 from tests.policies.estimates import priors as plain
-from tests.policies.unknown import recurring
 
 GUESS_S = 7.0
 

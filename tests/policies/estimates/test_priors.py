@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import sim
+from policies.check.unknown import recurring
 from policies.estimates.priors import Priors
 from policies.estimates.weights import KIND_WEIGHT, OWN_RECENT, RECENT
 from tests.policies.estimates import priors as plain
-from tests.policies.unknown import recurring
 
 
 def priors(history, jobs=({"application": "a"},)):

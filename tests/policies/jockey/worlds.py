@@ -6,7 +6,7 @@ import numpy as np
 
 import policies
 import sim
-from tests.policies.invariants import Run
+from sim.check.record import Record
 
 MAPS, REDUCES = 120, 12
 
@@ -27,7 +27,7 @@ def stages(rng: np.random.Generator, factor: float = 1.0) -> list[dict]:
 def training_of(result: sim.Result, template: str = "a", init: float = 0.1) -> dict:
     """Return training records of the jobs of a run, each as a run of the template."""
     c = result.workload.columns
-    run = Run(result)
+    run = Record(result)
     submit = c.job_submit[run.task_job]
     n = len(submit)
     length = result.task_finish - result.task_start

@@ -7,10 +7,10 @@ import pytest
 
 import policies
 import sim
+from policies.check.unknown import recurring
 from policies.wserpt.policy import WSERPT
 from policies.wserpt.worth import Fixed
 from tests.policies.small import job, run, runs_of, stage, stage_starts, started
-from tests.policies.unknown import recurring
 
 PLAIN = {"sizes": "true", "worth": "one", "urgency": 0.0, "order": "given", "ageing": 0.0}
 

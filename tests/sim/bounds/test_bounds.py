@@ -8,8 +8,8 @@ import pytest
 
 import sim
 from sim.bounds import bound_arrays
+from sim.check.makespan import makespan_bound
 from sim.workload.paths import critical_path_s, stage_depth, stage_tail_s, topological_order
-from tests.sim.bounds.makespan import makespan_bound
 
 NAMES = ("cp_len", "twork", "mod_cp", "new_lb")
 

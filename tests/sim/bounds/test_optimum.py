@@ -6,7 +6,7 @@ from ortools.sat.python import cp_model
 
 import sim
 from sim.bounds import bound_arrays
-from tests.sim.bounds.makespan import makespan_bound
+from sim.check.makespan import makespan_bound
 
 CAPACITY = {"cpu": 4, "mem": 5}
 

@@ -10,7 +10,7 @@ import policies
 import sim
 from sim.bounds import bound_arrays
 from sim.bounds.optimum import optimum
-from tests.sim.bounds.makespan import makespan_bound
+from sim.check.makespan import makespan_bound
 from tests.sim.bounds.small_jobs import small_job
 from tests.sim.bounds.test_bounds import random_workload, stage, workload
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sim.base.errors import InputError
+from sim.check.account import check_account
 from sim.cli.main import main
 from sim.lineage import Store, read_logs
 from sim.lineage.openlineage import read_events
@@ -26,7 +27,6 @@ from tests.sim.lineage.events import (
     scheduled,
     write,
 )
-from tests.sim.traces.accounts import check_account
 
 FORMS = (
     "lines", "gzip", "byte order mark", "utf-16", "list", "pretty list", "pretty", "glued",

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from sim.base.errors import InputError
+from sim.check.account import check_account
 from sim.cli.main import main
 from sim.lineage import Options, workload
 from sim.lineage.dependencies import single_hop
@@ -27,7 +28,6 @@ from tests.sim.lineage.events import (
     scheduled,
     write,
 )
-from tests.sim.traces.accounts import check_account
 
 
 def test_a_daily_log(tmp_path, capsys):

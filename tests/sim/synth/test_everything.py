@@ -8,13 +8,14 @@ import pytest
 import policies
 import sim
 from sim.base.parameters import type_hints
+from sim.check import invariants
+from sim.check.record import Record
 from sim.synth.everything.links import PER_RUN, Reads, draw_downloads, draw_reads
 from sim.synth.everything.make import BANDS, DUE_STEP_S, MIN_RUNS, RATIOS
 from sim.synth.everything.tables import Tables, fit, shipped
 from sim.synth.programs.profiles import job_labels
 from sim.traces.bqetl.files import read_files
 from sim.workload.tables import names, values
-from tests.policies import invariants
 
 JOBS = 300
 NAMES = [name for name in policies.names() if not policies.spec(name).rigid_jobs]
@@ -151,7 +152,7 @@ def test_every_policy_runs_on_it(small, name):
     if (
         late or name == "max_allocation"
     ):  # Jockey's: spare tasks are evicted, so that a job's first start is not that of a task
-        run = invariants.Run(result)
+        run = Record(result)
         assert np.isfinite(run.finish).all()
         invariants.check_tasks_run_their_duration(run)
         invariants.check_inputs_come_first(run)

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import sim
 import sim.traces
+from sim.check.account import check_account
+from sim.check.broken import BrokenRuleError
 from tests.fuzz.mutate import mutated
 from tests.fuzz.targets import TARGETS
-from tests.sim.traces.accounts import check_account
 
 WITHOUT_LOG = ("parquet", "bqetl")
 """A workload as it was written; tables that recur, whose run times are drawn: no logs of jobs."""
@@ -53,7 +54,7 @@ def test_damaged_files_have_one_too_or_are_refused(name: str, tmp_path: Path) ->
             return
         try:
             check_account(workload)
-        except AssertionError as error:
+        except BrokenRuleError as error:
             raise AssertionError(f"on {content!r}") from error
 
     damaged()

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import sim
 from benchmarks.whole_trace import write_batch_task
 from sim.base.reading import rows as blocks
+from sim.check.account import check_account
 from tests.sim.traces import naive_alibaba as naive
-from tests.sim.traces.accounts import check_account, counts
+from tests.sim.traces.accounts import counts
 
 HEADER = (
     "task_name,instance_num,job_name,status,start_time,end_time,plan_cpu,plan_mem,mean_inst_dur"

@@ -13,8 +13,8 @@ import yaml
 
 import sim
 from sim.base.losses import sentence
+from sim.check.account import check_account
 from sim.workload.workload import Workload
-from tests.sim.traces.accounts import check_account
 
 CASES = Path(__file__).resolve().parents[2] / "cases"
 LINEAGE = ("O01_ol_order", "O02_ol_zones", "O04_ol_gz")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import sim
+from sim.check.account import check_account
 from sim.traces import read_trace
-from tests.sim.traces.accounts import check_account
 from tests.sim.traces.kubernetes_objects import CLUSTER, WORKFLOW
 from tests.sim.traces.test_ray import actor, seven
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sim
+from sim.check.account import check_account
 from sim.traces.alibaba2018 import ORIGINAL_COLUMNS
 from sim.workload.workload import Workload
-from tests.sim.traces.accounts import check_account
 
 PODS = (
     "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time",

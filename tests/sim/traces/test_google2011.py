@@ -8,7 +8,8 @@ import json
 import pytest
 
 import sim
-from tests.sim.traces.accounts import check_account, counts
+from sim.check.account import check_account
+from tests.sim.traces.accounts import counts
 
 JOBS = (
     {"job": "7", "user": 3, "lname": 11, "name": 21, "sched_class": 0, "priority": 2,

@@ -11,10 +11,10 @@ import pytest
 
 import policies
 import sim
+from sim.check.account import check_account
 from sim.traces import read_trace
 from sim.traces.kubernetes import DELETED, EVICTED
 from sim.workload.attempts import FAILED, NEVER_RAN, RUNNING, WAITING
-from tests.sim.traces.accounts import check_account
 from tests.sim.traces.kubernetes_objects import (
     container,
     job,

@@ -13,8 +13,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.check.account import check_account
 from sim.traces import read_trace
-from tests.sim.traces.accounts import check_account
 from tests.sim.traces.kubernetes_objects import container, job, pod, write
 
 JOBS = ("load", "sum", "")

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sim
+from sim.check.account import check_account
 from sim.traces import read_trace
 from sim.workload.attempts import FAILED, NEVER_RAN, RUNNING, WAITING
-from tests.sim.traces.accounts import check_account
 
 ZERO_MS = 1_740_963_600_000
 DRIVER = "f" * 40

@@ -6,7 +6,7 @@ import pytest
 
 import policies
 import sim
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 from tests.sim.traces.test_sacct import DAY, HEAD, load, record
 
 FIRST = {"Start": DAY + "10:00:00", "End": DAY + "11:00:00"}

@@ -9,7 +9,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 
 START = 1_772_438_400
 OLD = {

@@ -7,7 +7,7 @@ import pytest
 import policies
 import sim
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 from tests.sim.traces.test_sacct import DAY, HEAD, load, record
 from tests.sim.traces.test_slurm_jobcomp import line
 

@@ -6,7 +6,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 from tests.sim.traces.test_sacct import DAY, HEAD, load, record
 
 SUNDAY = "2026-10-25T"

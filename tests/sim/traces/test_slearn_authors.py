@@ -7,7 +7,8 @@ import gzip
 import pytest
 
 import sim
-from tests.sim.traces.accounts import check_account, counts
+from sim.check.account import check_account
+from tests.sim.traces.accounts import counts
 
 TRACE = """{        "am.type" : "mapreduce",
   "job.start.ms" : 4505, "job.id" : "job_9",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sim
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 
 COLUMNS = (
     "JobID", "Cluster", "User", "JobName", "Submit", "Eligible", "Start", "End", "Elapsed",

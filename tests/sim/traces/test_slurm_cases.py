@@ -12,7 +12,7 @@ import pytest
 import policies
 import sim
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 
 CASES = Path(__file__).resolve().parents[2] / "cases" / "logs"
 FOLDERS = {folder.name.split("_")[0]: folder for folder in CASES.iterdir()}

@@ -6,7 +6,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 
 RELEASED = "submitted when it became eligible (trace.release=submit: at its submission)"
 DAY = "2026-03-01T"

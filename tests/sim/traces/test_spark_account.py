@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sim
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 from tests.sim.traces.spark_applications import CORES, MEMORY_GIB, count, damaged, runs
 
 GUESSED = "a task whose partition is a guess: no Partition ID, and outputs were lost unseen"

@@ -8,7 +8,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 
 CASES = Path(__file__).resolve().parents[2] / "cases" / "logs"
 

@@ -10,7 +10,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 from tests.sim.traces.spark_events import (
     READS,
     end,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 from tests.sim.traces.spark_events import (
     completed,
     end,

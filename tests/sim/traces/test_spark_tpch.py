@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import sim
+from sim.check.account import check_account
 from sim.dags.properties import distance
 from sim.evaluators import evaluate
-from tests.sim.traces.accounts import check_account, counts
+from tests.sim.traces.accounts import counts
 
 TIMES = {
     "first_wave": {"2": [4000, 2000], "4": [1000]},

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import policies
 import sim
+from sim.check.account import check_account
 from sim.traces.swf import FIELDS
-from tests.sim.traces.accounts import check_account
 from tests.sim.traces.test_swf import line, load, write
 
 JOB_AGAIN = "job number of an earlier line with other content: another job"

@@ -12,7 +12,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 
 FULL = """job_id,submit_s,start_s,end_s,cpus,limit_s,user,queue,priority,colour
 b,160,170.5,180,2,60,bob,,-1,red

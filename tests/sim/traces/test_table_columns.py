@@ -10,8 +10,8 @@ import pytest
 import policies
 import sim
 from sim.base.errors import InputError
+from sim.check.account import check_account
 from sim.traces.table.states import CANCELLED, COMPLETED, OTHER, RUNNING, WAITING, state_codes
-from tests.sim.traces.accounts import check_account
 from tests.sim.traces.tables import read_both, read_csv, stages, warnings_of
 
 

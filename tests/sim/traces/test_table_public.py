@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import yaml
 
 import sim
+from sim.check.account import check_account
 from sim.workload.workload import Workload
-from tests.sim.traces.accounts import check_account
 from tests.sim.traces.tables import read_csv, stages
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "your_own_trace.md"

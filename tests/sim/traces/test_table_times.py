@@ -7,7 +7,7 @@ import pytest
 import policies
 import sim
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 from tests.sim.traces.tables import read_both, read_csv, warnings_of
 
 MS = """task,submitted,start,complete,realtime,cpus

@@ -7,8 +7,9 @@ import gzip
 import pytest
 
 import sim
+from sim.check.account import check_account
 from sim.traces.tpc import RESOURCES
-from tests.sim.traces.accounts import check_account, counts
+from tests.sim.traces.accounts import counts
 
 TWO = """# 3: TPC-H query10
 3 0 7.5

@@ -13,10 +13,10 @@ import pytest
 import policies
 import sim
 from sim.base.errors import InputError
+from sim.check.account import check_account
 from sim.lineage.dependencies import single_hop
 from sim.traces import wfcommons
 from sim.traces.wfcommons.instances import read_instances
-from tests.sim.traces.accounts import check_account
 
 DAY = 86_400.0
 

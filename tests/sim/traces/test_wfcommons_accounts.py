@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sim
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 from tests.sim.traces.test_wfcommons import executed, load, task
 
 EDGES = [("a1", "b1"), ("a1", "b2"), ("b1", "c1"), ("b2", "c1")]

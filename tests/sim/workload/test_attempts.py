@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sim
+from sim.check.account import check_account
 from sim.workload.attempts import FAILED, NEVER_RAN, RUNNING, Attempt, AttemptLog, LoggedJob
-from tests.sim.traces.accounts import check_account
 
 ONE: dict[str, float] = {"cpu": 1.0}
 

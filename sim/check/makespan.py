@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-import sim
 from sim.bounds import bound_arrays
+from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import queue_shares, stage_demands
+from sim.workload.workload import Workload
 
 
-def makespan_bound(workload: sim.Workload, cluster: sim.Cluster) -> float:
+def makespan_bound(workload: Workload, cluster: Cluster) -> float:
     """Bound from below the time between the first submission and the last completion, s.
 
     The greatest of: for each job, its submission plus its ``new_lb``; for each instant of

@@ -8,15 +8,19 @@ that the run of the changed workload must have the same starts before the instan
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-import sim
 from policies.knows import Knows
+from sim.base.arrays import F8
+from sim.check.record import Record, plan_of
+from sim.engine.plan import Scheduler
 from sim.lineage.worth import COLUMNS as WORTH
 from sim.result import Result
-from tests.policies.invariants import Run, plan_of
+from sim.simulation import simulate
+from sim.workload.workload import Workload
 
 VALUES = tuple(name for name in WORTH if not name.endswith("compute_s"))
 SECONDS = ("mean_task_s", "compute_s", "agg_compute_s")
@@ -24,12 +28,12 @@ TEMPLATES = ("a", "b", "c", "")
 USERS = ("u", "v")
 
 
-def recurring(seed: int, n_jobs: int = 30) -> sim.Workload:
+def recurring(seed: int, n_jobs: int = 30) -> Workload:
     """Make jobs of templates, and ad hoc ones, with all that any policy learns from."""
     rng = np.random.default_rng(seed)
     shapes = [_shape(rng) for _ in TEMPLATES]
     speed = rng.lognormal(0.0, 1.5, len(TEMPLATES))
-    jobs = []
+    jobs: list[dict[str, Any]] = []
     for t in np.cumsum(rng.exponential(2.0, n_jobs)):
         i = int(rng.integers(len(TEMPLATES)))
         stages = [stage | {"durations_s": _draw(rng, speed[i], stage)} for stage in shapes[i]]
@@ -47,7 +51,7 @@ def recurring(seed: int, n_jobs: int = 30) -> sim.Workload:
                 **more,
             }
         )
-    workload = sim.Workload.from_jobs(jobs)
+    workload = Workload.from_jobs(jobs)
     table = workload.jobs
     for name in WORTH:
         table = table.append_column(name, pa.array(rng.lognormal(2.0, 1.0, n_jobs)))
@@ -56,8 +60,8 @@ def recurring(seed: int, n_jobs: int = 30) -> sim.Workload:
     )
 
 
-def _shape(rng: np.random.Generator) -> list[dict]:
-    stages = []
+def _shape(rng: np.random.Generator) -> list[dict[str, Any]]:
+    stages: list[dict[str, Any]] = []
     for i in range(int(rng.integers(1, 4))):
         demand = {"cpu": int(rng.integers(1, 4)), "mem": float(rng.integers(1, 9)) / 2}
         parents = [f"s{p}" for p in range(i) if rng.random() < 0.6]
@@ -66,11 +70,12 @@ def _shape(rng: np.random.Generator) -> list[dict]:
     return stages
 
 
-def _draw(rng: np.random.Generator, speed: float, stage: dict) -> list[float]:
-    return (speed * rng.lognormal(1.0, 1.0, stage["n_tasks"])).tolist()
+def _draw(rng: np.random.Generator, speed: float, stage: dict[str, Any]) -> list[float]:
+    lengths: list[float] = (speed * rng.lognormal(1.0, 1.0, stage["n_tasks"])).tolist()
+    return lengths
 
 
-def _history(rng: np.random.Generator, speed: np.ndarray) -> dict:
+def _history(rng: np.random.Generator, speed: F8) -> dict[str, Any]:
     n = 12
     template = rng.integers(len(TEMPLATES), size=n)
     submit = np.sort(rng.uniform(-1e5, -1e3, n))
@@ -85,29 +90,31 @@ def _history(rng: np.random.Generator, speed: np.ndarray) -> dict:
     } | {name: rng.lognormal(2.0, 1.0, n) for name in WORTH}
 
 
-def _training(rng: np.random.Generator, shapes: list[list[dict]], speed: np.ndarray) -> dict:
-    rows = []
+def _training(
+    rng: np.random.Generator, shapes: list[list[dict[str, Any]]], speed: F8
+) -> dict[str, Any]:
+    rows: list[tuple[str, int, int, float, float]] = []
     for template, stages, factor in zip(TEMPLATES, shapes, speed, strict=True):
         start = 0.0
         for s, stage in enumerate(stages if template else []):
             lengths = _draw(rng, factor, stage)
             rows += [(template, s, k, start, start + length) for k, length in enumerate(lengths)]
             start += max(lengths)
-    template, stage, task, start, finish = zip(*rows, strict=True)
+    names, stage_rows, tasks, starts, finishes = zip(*rows, strict=True)
     zeros = np.zeros(len(rows), dtype="i4")
     return {
-        "template": template, "run": zeros, "stage": stage, "task": task,
-        "ready_s": start, "start_s": start, "finish_s": finish,
+        "template": names, "run": zeros, "stage": stage_rows, "task": tasks,
+        "ready_s": starts, "start_s": starts, "finish_s": finishes,
     }  # fmt: skip
 
 
-def differences(result: Result, policy: sim.plan.Scheduler, knows: Knows, instant_s: float) -> int:
+def differences(result: Result, policy: Scheduler, knows: Knows, instant_s: float) -> int:
     """Count the tasks that start before `instant_s` otherwise once the unknown has changed.
 
     Only the last start of a task is recorded. Under policies that evict tasks, therefore, only
     those count that have ended.
     """
-    other = sim.simulate(
+    other = simulate(
         changed(result, knows, instant_s), result.cluster, policy, seed=result.seed, record="tasks"
     )
     column = "task_finish" if plan_of(result).evict else "task_start"
@@ -116,7 +123,7 @@ def differences(result: Result, policy: sim.plan.Scheduler, knows: Knows, instan
     return int((early & ~same).sum())
 
 
-def changed(result: Result, knows: Knows, instant_s: float) -> sim.Workload:
+def changed(result: Result, knows: Knows, instant_s: float) -> Workload:
     """Return the workload of a run with other values of all that is not known at an instant."""
     rng = np.random.default_rng(99)
     workload = result.workload
@@ -131,7 +138,7 @@ def changed(result: Result, knows: Knows, instant_s: float) -> sim.Workload:
                 replaced[table] = replaced[table].set_column(i, name, column.combine_chunks())
 
     # tasks only become longer: those that run now, or were evicted, had not ended before
-    unfinished = ~(result.task_finish < instant_s)
+    unfinished = ~(Record(result).finish < instant_s)
     factor = np.where(unfinished, rng.lognormal(2.0, 2.0, len(unfinished)).clip(1.0), 1.0)
     if knows.durations != "true":
         duration = workload.tasks["duration_s"].to_numpy() * factor
@@ -174,16 +181,17 @@ def _other_demands(result: Result, instant_s: float, rng: np.random.Generator) -
     return stages
 
 
-def _replaced(workload: sim.Workload, **tables: object) -> sim.Workload:
+def _replaced(workload: Workload, **tables: object) -> Workload:
     names = ("jobs", "stages", "tasks", "stage_edges", "job_edges", "downloads")
     more = ("history", "training")
     own = {name: getattr(workload, name) for name in (*names, *more)}
     every = own | tables
-    return sim.Workload.from_tables(
+    return Workload.from_tables(
         **{k: v for k, v in every.items() if k in names or not isinstance(v, pa.Table) or len(v)}
     )
 
 
 def instants(result: Result) -> list[float]:
     """Return instants early in a run, in its middle, and late."""
-    return np.quantile(Run(result).finish, (0.1, 0.4, 0.7)).tolist()
+    quantiles: list[float] = np.quantile(Record(result).finish, (0.1, 0.4, 0.7)).tolist()
+    return quantiles

@@ -1,0 +1,230 @@
+"""The rules of a policy: it ends every job, breaks no invariant, and sees what it declares.
+
+`subjects` is the entry for `sim.check.find`, which a policy's class names in ``checked_by``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+
+from policies import registry
+from policies.base import Policy
+from policies.check.unknown import differences, instants, recurring
+from policies.knows import Knows
+from sim.base.errors import InputError, SimError
+from sim.check import invariants
+from sim.check.broken import BrokenRuleError
+from sim.check.subject import Options, Subject, called, digest_result, module_file
+from sim.check.worlds import CLUSTERS, MACHINES, RIGID_CLUSTERS, SLOTS, crowd, rigid_crowd
+from sim.cluster.cluster import Cluster
+from sim.result import Result
+from sim.simulation import simulate
+from sim.transforms import fail_tasks
+from sim.workload.workload import Workload
+
+MAX_BROKEN = 5
+"""Largest number of broken rules that are listed of a policy."""
+_TRUTHS = {
+    "durations": "task_duration, job_work and stage_work",
+    "values": "job_priority and the worth of jobs",
+    "deadlines": "job_deadline",
+    "demands": "stage_demand of jobs that have not arrived",
+}
+"""Columns of the world with the truth of each quantity of `Knows`."""
+
+_OMNISCIENT = Knows(**dict.fromkeys(_TRUTHS, "true"))  # type: ignore[arg-type]
+
+World = tuple[str, Workload, Cluster]
+
+
+@dataclass(frozen=True)
+class PolicySubject:
+    """A registered policy with its parameters."""
+
+    cls: type[Policy]
+    file: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    kind = "policy"
+
+    @property
+    def name(self) -> str:
+        """Name in the registry, or of the class."""
+        return str(vars(self.cls).get("name") or self.cls.__name__)
+
+    def rules(self) -> Iterator[str]:
+        """Yield the sentences of broken rules, the first few."""
+        self._check_class()
+        broken = 0
+        for rules in (self._invariants(), self._records(), self._lost_outputs(), self._unknown()):
+            for sentence in rules:
+                yield sentence
+                broken += 1
+                if broken == MAX_BROKEN:
+                    return
+
+    def fingerprint(self) -> str:
+        """Return a digest of its runs, each by a policy that is built anew."""
+        runs = [
+            digest_result(self._run(self._build(), workload, cluster, label))
+            for label, workload, cluster in self._worlds()[:2]
+        ]
+        return hashlib.sha256("".join(runs).encode()).hexdigest()
+
+    def _check_class(self) -> None:
+        """Refuse a class that is not registered, or whose fields are no parameters."""
+        if not _is_registered(self.cls):
+            raise BrokenRuleError(
+                f"is not registered: put @policies.register(...) above {self.name}"
+            )
+        own = vars(self.cls)
+        if own.get("__annotations__") and "__dataclass_params__" not in own:
+            raise BrokenRuleError(
+                f"its fields are no parameters: put @dataclass(frozen=True) above {self.name}"
+            )
+
+    def _build(self, **params: Any) -> Policy:
+        with called("building it", self.file):
+            return registry.build(self.name, **(self.params | params))
+
+    def _worlds(self) -> list[World]:
+        if self.cls.rigid_jobs:
+            return [
+                (f"rigid jobs on {name}", rigid_crowd(seed), cluster)
+                for seed, (name, cluster) in enumerate(RIGID_CLUSTERS.items())
+                if not (self.cls.has_own_lag and cluster.queue_mode == "hard")
+            ]
+        plain = [(f"jobs on {name}", crowd(0), cluster) for name, cluster in CLUSTERS.items()]
+        gangs = [
+            (f"gangs on {name}", crowd(2, gangs=True), CLUSTERS[name])
+            for name in ("slots", "machines", "machines-hard")
+        ]
+        return plain + gangs
+
+    def _policies(self) -> list[Policy]:
+        """Return the policy with its own fit and, of jobs that are not rigid, with skip."""
+        own = self._build()
+        if self.cls.rigid_jobs or own.fit == "skip":
+            return [own]
+        return [own, replace(own, fit="skip")]
+
+    def _invariants(self) -> Iterator[str]:
+        for policy in self._policies():
+            for label, workload, cluster in self._worlds():
+                where = f"{label}, fit={policy.fit}"
+                try:
+                    invariants.check(self._run(policy, workload, cluster, where), policy.fit)
+                except BrokenRuleError as broken:
+                    yield _placed(where, broken)
+
+    def _records(self) -> Iterator[str]:
+        """Check that one instance runs twice alike, whatever is recorded."""
+        policy = self._build()
+        for label, workload, cluster in self._worlds()[:1]:
+            try:
+                first = self._run(policy, workload, cluster, label)
+                again = self._run(policy, workload, cluster, label, record="jobs")
+                invariants.same_bits(first, again)
+            except BrokenRuleError as broken:
+                yield _placed(f"{label}, the same instance twice", broken)
+
+    def _lost_outputs(self) -> Iterator[str]:
+        """Check that jobs end where attempts fail and outputs are lost."""
+        if self.cls.rigid_jobs:
+            return
+        workload = fail_tasks(crowd(3), single=0.2, lost=0.5)
+        where = "jobs whose tasks fail on slots"
+        try:
+            result = self._run(self._build(), workload, SLOTS, where)
+        except BrokenRuleError as broken:
+            yield _placed(where, broken)
+            return
+        if not np.isfinite(result.job_finish).all():
+            yield f"{where}: a job never ends"
+
+    def _unknown(self) -> Iterator[str]:
+        """Check that starts are the same if what it declares not to know is changed."""
+        policy = self._build()
+        for quantity, columns in _TRUTHS.items():
+            source = getattr(policy.knows, quantity)
+            if source != "true" and (where := self._sees(policy, quantity)):
+                yield (
+                    f"declares {quantity}={source!r}, and {where}: it reads what it does not "
+                    f"declare ({columns}); say knows = Knows({quantity}='true'), or do without"
+                )
+
+    def _sees(self, policy: Policy, quantity: str) -> str:
+        """Return where starts change with the true values of one quantity; "" for nowhere."""
+        blind = replace(_OMNISCIENT, **{quantity: getattr(policy.knows, quantity)})
+        for seed in (0, 1):
+            for label, workload, cluster in self._learning_worlds(seed):
+                result = self._run(policy, workload, cluster, label)
+                for instant_s in instants(result):
+                    with called(f"a run of {label} with other {quantity}", self.file):
+                        n = differences(result, policy, blind, instant_s)
+                    if n:
+                        return (
+                            f"{n} tasks of {label} start otherwise before {instant_s:.4g} s if "
+                            "only what is not known by then changes"
+                        )
+        return ""
+
+    def _learning_worlds(self, seed: int) -> list[World]:
+        if self.cls.rigid_jobs:
+            return [("rigid jobs on slots", rigid_crowd(seed), SLOTS)]
+        workload = recurring(seed)
+        return [("jobs on slots", workload, SLOTS), ("jobs on machines", workload, MACHINES)]
+
+    def _run(
+        self,
+        policy: Policy,
+        workload: Workload,
+        cluster: Cluster,
+        where: str,
+        record: Literal["jobs", "tasks"] = "tasks",
+    ) -> Result:
+        with called(f"a run of {where}", self.file):
+            return simulate(workload, cluster, policy, seed=7, record=record)
+
+
+def subjects(module: ModuleType, options: Options) -> list[Subject]:
+    """Return the policies that a module defines: those registered, else its subclasses of Policy.
+
+    Raises
+    ------
+    InputError
+        If a parameter is unknown.
+    """
+    classes = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Policy)
+        and value.__module__ == module.__name__
+    ]  # fmt: skip
+    registered = [cls for cls in classes if _is_registered(cls)]
+    for cls in registered:
+        known = [f.name for f in dataclasses.fields(cls)]
+        unknown = [name for name in options.values if name not in known]
+        if unknown:
+            raise InputError(
+                f"policy {cls.name} has no parameter {unknown[0]!r}; it has {', '.join(known)}"
+            )
+    file = module_file(module)
+    return [PolicySubject(cls, file, dict(options.values)) for cls in registered or classes]
+
+
+def _is_registered(cls: type[Policy]) -> bool:
+    """Tell whether a class, and not one that it inherits from, is registered."""
+    return bool(vars(cls).get("name")) and registry.spec(cls.name) is cls
+
+
+def _placed(where: str, broken: SimError) -> str:
+    """Return a sentence with the world in front, unless it names it already."""
+    text = str(broken)
+    return text if where in text else f"{where}: {text}"

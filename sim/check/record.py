@@ -1,0 +1,167 @@
+"""A finished run as the checks of it need it: demands in quanta, waiting and running tasks."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I4, Mask
+from sim.cluster.sizing import queue_shares
+from sim.engine.plan import Fit, Plan, World
+from sim.result import Result
+
+SLACK = 1e-9
+"""Relative tolerance of times and shares."""
+
+
+class Record:
+    """A result with task records, and what is derived of it once for all checks.
+
+    Only the records of tasks are used, not the kernel's own state.
+
+    Attributes
+    ----------
+    start, finish : (T,) float64
+        Times of the tasks, s.
+    machine : (T,) int32
+        Machine of each task.
+    demand : (T, R) float64
+        Demand of each task, quanta.
+    capacity : (M, R) float64
+        Capacity of each machine, quanta.
+    overbooked : (R,) bool
+        Resources that the policy may overbook.
+    """
+
+    start: F8
+    finish: F8
+    machine: I4
+
+    def __init__(self, result: Result) -> None:
+        """Raise ValueError if the result has no records of tasks."""
+        if result.task_start is None or result.task_finish is None or result.task_machine is None:
+            raise ValueError('the result has no records of tasks: simulate with record="tasks"')
+        self.result = result
+        c = self.c = result.workload.columns
+        cluster = result.cluster
+        self.start, self.finish = result.task_start, result.task_finish
+        self.machine = result.task_machine
+        self.task_stage = np.repeat(np.arange(len(c.stage_job)), np.diff(c.stage_task0))
+        self.task_job = c.stage_job[self.task_stage]
+        if cluster.unit:
+            demand = np.ones((len(c.stage_job), 1))
+            self.capacity = cluster.capacity
+        else:
+            names = list(cluster.resources)
+            demand = np.zeros((len(c.stage_job), len(names)))
+            scale = np.ones(len(names))
+            for i, name in enumerate(c.resources):
+                demand[:, names.index(name)] = c.stage_demand[:, i]
+                scale[names.index(name)] = c.quantum[i]
+            self.capacity = np.floor(cluster.capacity / scale + 1e-6)
+        self.stage_demand = demand
+        self.demand = demand[self.task_stage]
+        self.gang = c.job_min_tasks > 0
+        plan = plan_of(result)
+        self.overbooked = np.isin(cluster.resources, _may_be_overbooked(result, plan))
+        is_fair = plan.fit == Fit.PACK and plan.packing.unfairness < np.inf
+        self.holds_back = is_fair or (plan.fit == Fit.SKIP and plan.held_machines > 0)
+
+    @cached_property
+    def ready(self) -> F8:
+        """Time at which each task is ready, (T,)."""
+        c = self.c
+        ready_s = c.job_submit[self.task_job].copy()
+        for parent in range(len(c.stage_job)):
+            p0, p1 = c.stage_task0[parent], c.stage_task0[parent + 1]
+            for e in range(c.edge0[parent], c.edge0[parent + 1]):
+                c0, c1 = c.stage_task0[c.edge_child[e] : c.edge_child[e] + 2]
+                if c.edge_kind[e] == 0:
+                    ready_s[c0:c1] = np.maximum(ready_s[c0:c1], self.finish[p0:p1].max())
+                else:
+                    n = min(p1 - p0, c1 - c0)
+                    ready_s[c0 : c0 + n] = np.maximum(
+                        ready_s[c0 : c0 + n], self.finish[p0 : p0 + n]
+                    )
+        return ready_s
+
+    @cached_property
+    def instants(self) -> F8:
+        """All instants with an event, (I, 1)."""
+        return np.unique(np.concatenate([self.start, self.finish, self.c.job_submit]))[:, None]
+
+    @cached_property
+    def running(self) -> Mask:
+        """Mask of tasks that run after all events of an instant, (I, T)."""
+        return (self.start <= self.instants) & (self.instants < self.finish)
+
+    @cached_property
+    def waiting(self) -> Mask:
+        """Mask of ready tasks that have not started by an instant, (I, T)."""
+        return (self.ready <= self.instants) & (self.instants < self.start)
+
+    def used(self, where: Mask) -> F8:
+        """Return the resources held by the tasks in `where` (T,) at each instant, (I, R)."""
+        return (self.running * where) @ self.demand
+
+    def caps(self) -> F8:
+        """Return each queue's limit on resources, (Q, R); inf without hard shares."""
+        if self.result.cluster.queue_mode != "hard":
+            return np.full((len(self.c.queue_names), self.demand.shape[1]), np.inf)
+        share = queue_shares(self.c, self.result.cluster)
+        return np.floor(np.outer(share, self.capacity.sum(axis=0)) + 1e-6)
+
+    def allowed_tasks(self, machine: int) -> Mask:
+        """Return the mask of tasks that may run on the machine's class, (T,) bool."""
+        cluster = self.result.cluster
+        machine_class = cluster.classes[cluster.machine_class[machine]] if cluster.classes else ""
+        allowed: Mask = np.array(
+            [text == "" or machine_class in text.split("|") for text in self.c.runs_on]
+        )
+        allowed_stages: Mask = allowed[self.c.stage_runs_on]
+        return allowed_stages[self.task_stage]
+
+    def device_room(self, machine: int) -> Mask:
+        """Return the mask of tasks that a machine's free devices hold, at each instant."""
+        n, part = self.device_demand
+        free = 1 - self.devices_used(machine)
+        with_room: NDArray[np.int_] = (free[:, None, :] >= part[None, :, None] - SLACK).sum(axis=2)
+        return with_room >= n
+
+    @property
+    def device_demand(self) -> tuple[NDArray[np.int_], F8]:
+        """Number of devices that each task takes, and the part of each."""
+        demand = self.c.stage_demand_f[self.task_stage]
+        demand = demand[:, self.c.resources.index(self.result.cluster.devices)]
+        return np.ceil(demand - SLACK).astype(int), np.minimum(demand, 1)
+
+    def devices_used(self, machine: int) -> F8:
+        """Return the used part of a machine's devices at each instant, (instants, devices)."""
+        cluster = self.result.cluster
+        n = int(cluster.capacity[machine, cluster.resources.index(cluster.devices)])
+        devices = self.result.task_devices
+        if devices is None:
+            raise ValueError("the cluster has no devices")
+        bits = devices[:, None] >> np.arange(n) & 1
+        part = bits * (self.device_demand[1] * (self.machine == machine))[:, None]
+        used: F8 = self.running.astype(float) @ part
+        return used
+
+
+def plan_of(result: Result) -> Plan:
+    """Return the plan before the run."""
+    c = result.workload.columns
+    plan = Plan(len(c.job_submit), len(c.stage_job), len(c.task_duration))
+    result.policy.begin(World(c, result.cluster, result.seed, {}), plan)
+    return plan
+
+
+def _may_be_overbooked(result: Result, plan: Plan) -> list[str]:
+    """Return the fungible resources that the result's policy does not check, or overbooks."""
+    cluster = result.cluster
+    if plan.fit == Fit.PACK and plan.packing.overbook:
+        return list(cluster.fungible)
+    checked = plan.fit_resources or cluster.resources
+    return [name for name in cluster.fungible if name not in checked]

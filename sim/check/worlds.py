@@ -1,0 +1,126 @@
+"""Workloads and clusters on which plug-ins are checked: crowded, so that something has to wait."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sim.cluster.cluster import Cluster
+from sim.engine.plan import Batch, Event, Plan, World
+from sim.workload.workload import Workload
+
+QUEUES = ("x", "y", "z")
+
+
+@cache
+def crowd(seed: int, gangs: bool = False, n_jobs: int = 25) -> Workload:
+    """Make jobs that come faster than they can be served: DAGs, queues, users, priorities."""
+    rng = np.random.default_rng(seed)
+    jobs: list[dict[str, Any]] = []
+    for t in np.cumsum(rng.exponential(2.0, n_jobs)):
+        stages: list[dict[str, Any]] = []
+        for i in range(int(rng.integers(1, 5))):
+            parents = {
+                f"s{p}": str(rng.choice(["barrier", "one_to_one"]))
+                for p in range(i)
+                if rng.random() < 0.5
+            }
+            durations = rng.lognormal(1.0, 1.0, int(rng.integers(1, 7)))
+            demand = {"cpu": int(rng.integers(1, 5)), "mem": float(rng.integers(1, 9)) / 2}
+            stages.append(
+                {"name": f"s{i}", "durations_s": durations.tolist(), "demand": demand}
+                | {"parents": parents}
+            )
+        n_tasks = sum(len(stage["durations_s"]) for stage in stages)
+        jobs.append(
+            {
+                "submit_s": float(t),
+                "queue": str(rng.choice(QUEUES)),
+                "user": f"u{rng.integers(4)}",
+                "priority": int(rng.integers(3)),
+                "min_tasks": min(3, n_tasks) if gangs and rng.random() < 0.4 else 0,
+                "stages": stages,
+            }
+        )
+    return Workload.from_jobs(jobs)
+
+
+@cache
+def rigid_crowd(seed: int) -> Workload:
+    """Make rigid jobs, some of several stages, that come faster than they can be served."""
+    rng, demands = np.random.default_rng(seed), np.random.default_rng([seed, 1])
+    jobs: list[dict[str, Any]] = []
+    for t in np.cumsum(rng.exponential(2.0, 40)):
+        widths = rng.integers(1, 6, int(rng.integers(1, 4)))
+        durations = [rng.lognormal(1.0, 1.0, width) for width in widths]
+        demand = {"cpu": int(demands.integers(1, 3)), "mem": int(demands.integers(1, 9)) / 2}
+        jobs.append(
+            {
+                "submit_s": float(t),
+                "user": f"u{rng.integers(4)}",
+                "min_tasks": int(widths.sum()),
+                "requested_s": float(sum(d.max() for d in durations) * rng.uniform(0.8, 5)),
+                "stages": [
+                    {"name": f"s{i}", "durations_s": d.tolist(), "parents": [f"s{i - 1}"][: i % 2]}
+                    | {"demand": demand}
+                    for i, d in enumerate(durations)
+                ],
+                "queue": str(demands.choice(QUEUES)),
+            }
+        )
+    return Workload.from_jobs(jobs)
+
+
+SHARES = {"x": 0.5, "y": 0.25, "z": 0.25}
+SLOTS = Cluster.slots(16)
+MACHINES = Cluster.machines(6, cpu=8, mem=10)
+CLUSTERS = {
+    "slots": SLOTS,
+    "slots-hard": SLOTS.with_queues("hard", SHARES),
+    "slots-weighted": SLOTS.with_queues("weighted", SHARES),
+    "machines": MACHINES,
+    "machines-fungible": Cluster.machines(6, cpu=8, mem=10, fungible=("mem",)),
+    "machines-hard": MACHINES.with_queues("hard", SHARES),
+    "machines-weighted": MACHINES.with_queues("weighted", SHARES),
+}
+RIGID_CLUSTERS = {
+    "slots": SLOTS,
+    "slots-hard": Cluster.slots(60).with_queues("hard", SHARES),
+    "machines": Cluster.machines(8, cpu=8, mem=10),
+    "machines-mixed": Cluster.mixed(
+        [{"count": 6, "cpu": 4, "mem": 12}, {"count": 2, "cpu": 16, "mem": 16}]
+    ),
+    "machines-one": Cluster.machines(1, cpu=40, mem=64),
+    "machines-hard": Cluster.machines(30, cpu=4, mem=8).with_queues("hard", SHARES),
+}
+
+
+class FirstCome:
+    """The engine's default plan: first come, first served."""
+
+    name = "first come"
+    events = Event.NONE
+
+    def begin(self, world: World, plan: Plan) -> None:
+        """Leave the plan as it is."""
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """Do nothing: it subscribes to no events."""
+
+
+def with_deadlines(workload: Workload) -> Workload:
+    """Return the same workload, whose jobs have deadlines that about half of them meet, s."""
+    rng = np.random.default_rng(workload.n_jobs)
+    deadline_s = pa.array(rng.uniform(5.0, 60.0, workload.n_jobs))
+    jobs = workload.jobs
+    if "deadline_s" in jobs.column_names:
+        jobs = jobs.drop_columns(["deadline_s"])
+    return Workload.from_tables(
+        jobs=jobs.append_column("deadline_s", deadline_s),
+        stages=workload.stages,
+        tasks=workload.tasks,
+        stage_edges=workload.stage_edges,
+    )

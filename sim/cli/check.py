@@ -1,0 +1,50 @@
+"""Verb ``check``: the rules of a plug-in, for a module of one's own."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from sim.cli import Verb, add_repeatable, parse_pairs
+
+BROKEN = 1
+"""Exit code if a rule is broken."""
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("module", metavar="MODULE", help="name of the module, e.g. edf")
+    parser.add_argument("--sample", metavar="FILE", help="small file in a reader's format")
+    add_repeatable(parser, "--option", "KEY=VALUE", "parameter of the policy, or option")
+
+
+def _check(args: argparse.Namespace) -> int:
+    """Check each plug-in of the module; print what it breaks."""
+    # a few variants of the event loop serve all runs: each other one would be compiled
+    os.environ.setdefault("SIM_VARIANTS", "wide")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    from sim.check import check_module  # late: `--help` answers at once
+
+    options = parse_pairs(args.option, "--option")
+    checked = check_module(args.module, sample=args.sample, options=options)
+    for plug_in in checked:
+        print(f"{plug_in.kind} {plug_in.name}: {'broken' if plug_in.broken else 'keeps all rules'}")
+        for sentence in plug_in.broken:
+            print(f"  {sentence}")
+    return BROKEN if any(plug_in.broken for plug_in in checked) else 0
+
+
+CHECK = Verb(
+    "check",
+    "check a policy, reader, metric, transform or generator of your own",
+    "Checks the plug-ins of a module: invariants of a policy's runs, the account of a reader, the "
+    "numbers of a metric, the workload of a transform or generator, and of each that it gives the "
+    "same again, in this process and in others. Exit code 1 if a rule is broken, with a sentence "
+    "for each.",
+    "example: python -m sim check edf\n         python -m sim check durations --sample log.txt",
+    _add_check,
+    _check,
+)
