@@ -33,10 +33,14 @@ class Policy:
     fit_resources : tuple of str
         The resources that a task must fit; empty for all. A fungible resource that is left out may
         be overbooked, and then slows down the tasks that use it.
+    per_class : bool
+        With fit "strict" on machines of several kinds: True treats each kind as a pool of its own.
+        A job that waits for machines of one kind does not block jobs that run on others.
     """
 
     fit: Literal["strict", "skip", "pack"] = "strict"
     fit_resources: tuple[str, ...] = ()
+    per_class: bool = False
 
     name: ClassVar[str] = ""
     events: ClassVar[Event] = Event.NONE
@@ -90,6 +94,7 @@ class Policy:
         """Set the parameters common to all policies, then `prepare`; the engine calls this."""
         plan.fit = _FITS[self.fit]
         plan.fit_resources = self.fit_resources
+        plan.per_class = self.per_class
         return self.prepare(world, plan)
 
 

@@ -66,7 +66,7 @@ class Run:
 
     @property
     def task_held(self) -> F8 | None:
-        """Time at which each task took its room, (T,) s: its placement, a lag before its start."""
+        """Time from which each task held its room, (T,) s: a lag before its start."""
         return self.task_start if self.task_placed is None else self.task_placed
 
     def held(self, rows: slice) -> tuple[F8, F8]:

@@ -30,7 +30,7 @@ METRICS = {
     "utilization": Metric(
         "1",
         "higher",
-        "share of the bottleneck resource that tasks hold, on average while jobs arrive",
+        "share of the bottleneck that tasks hold, on average while jobs arrive",
     ),
     "utilization_makespan": Metric(
         "1", "higher", "work done over capacity × makespan, of the bottleneck"

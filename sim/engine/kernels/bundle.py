@@ -16,7 +16,7 @@ from sim.engine.kernels.devices import can_run
 from sim.engine.kernels.features import BATCHES, CHOOSES
 from sim.engine.kernels.fitting import alignment
 from sim.engine.kernels.repeats import repeats
-from sim.engine.kernels.resources import demand_row
+from sim.engine.kernels.resources import demand_row, takes_room
 from sim.engine.kernels.score import (
     eta,
     first_queue,
@@ -84,7 +84,7 @@ def _best_stages(st, machine, n, first, owed):
     max_tasks, k, n_tasks = st.state_i[BUNDLE], 0, 0
     for i in range(n):
         position = st.state_bucket_position[st.state_match[i]]
-        if not is_eligible(st, st.state_bucket_queue[position], first, owed):
+        if not is_eligible(st, position, first, owed):
             continue
         aligned = alignment(st, machine, position) if st.state_i[ALIGNED] else 1.0
         k, n_tasks = _take_best(st, machine, position, aligned, k, n_tasks)
@@ -310,4 +310,4 @@ def _is_still_allowed(st, g, machine):
         return False
     queue = st.state_job_wait_queue[st.w_stage_job[g]]
     owed = owed_queue(st, queue)
-    return owed < 0 or owed == queue
+    return owed < 0 or owed == queue or not takes_room(st, demand_row(st, g))

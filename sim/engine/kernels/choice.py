@@ -9,9 +9,8 @@ one type.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.devices import device_demand, first_with_room, occupy, release, takes_part
-from sim.engine.kernels.features import HOLDS
 from sim.engine.kernels.fragments import increase, min_increase
-from sim.engine.kernels.resources import fits
+from sim.engine.kernels.resources import fits, is_kept
 from sim.engine.kernels.state import (
     CACHES_SCORES,
     DEVICE_CHOICE,
@@ -34,7 +33,7 @@ def best_machine(st, g, row, freed):
     best, best_score = -1, 0.0
     for i in range(st.state_i[N_DIRTY] if freed else st.state_mach_free.shape[0]):
         machine = st.state_dirty[i] if freed else i
-        if HOLDS and st.state_mach_held[machine]:
+        if is_kept(st, row, machine):
             continue
         if fits(st, row, machine):
             score = _cached_score(st, g, machine)

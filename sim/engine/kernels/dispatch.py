@@ -10,10 +10,10 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choice import best_machine
-from sim.engine.kernels.features import BATCHES, CHOOSES, EVICTS, GANGS, HOLDS, USAGE
+from sim.engine.kernels.features import BATCHES, CHOOSES, EVICTS, GANGS, USAGE
 from sim.engine.kernels.gang import admit_gang, gang_fits, gang_within_cap
 from sim.engine.kernels.lifecycle import start_task
-from sim.engine.kernels.resources import clear_dirty, demand_row, fits, within_cap
+from sim.engine.kernels.resources import clear_dirty, demand_row, fits, is_kept, within_cap
 from sim.engine.kernels.restart import evict_for
 from sim.engine.kernels.state import EVICTING, MACHINE_CHOICE, N_DIRTY
 from sim.engine.kernels.waiting import BY_CAP, FOR_ROOM, is_contested, next_queue, unblock
@@ -86,7 +86,7 @@ def machine_for(st, g, row, begin, freed):
 def first_fit(st, row, begin):
     """Return the first machine from `begin` on with room for `row`, -1 for none."""
     for machine in range(begin, st.state_mach_free.shape[0]):
-        if not (HOLDS and st.state_mach_held[machine]) and fits(st, row, machine):
+        if not is_kept(st, row, machine) and fits(st, row, machine):
             return machine
     return -1
 
@@ -97,7 +97,7 @@ def first_dirty(st, row):
     best = -1
     for i in range(st.state_i[N_DIRTY]):
         machine = st.state_dirty[i]
-        if HOLDS and st.state_mach_held[machine]:
+        if is_kept(st, row, machine):
             continue
         if (best < 0 or machine < best) and fits(st, row, machine):
             best = machine

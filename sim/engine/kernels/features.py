@@ -16,8 +16,12 @@ BATCHES = Feature("BATCHES")
 """Like tasks move as one (`sim.engine.kernels.batches`). Without it each task moves by itself."""
 STRICT = Feature("STRICT")
 """The first in order that does not fit blocks its queue. Without it stages behind it are tried."""
+CLASSES = Feature("CLASSES")
+"""The first in order that does not fit blocks the machines on which it can run, and no others
+(`sim.engine.kernels.classes`)."""
 SKIP = Feature("SKIP")
-"""The next in order that fits goes first. With neither, machines take the tasks that pack best."""
+"""The next in order that fits goes first. With none of these, machines take the tasks that pack
+best."""
 HOLDS = Feature("HOLDS")
 """Machines are held for the first in order that does not fit (`sim.engine.kernels.hold`)."""
 SCORED = Feature("SCORED")

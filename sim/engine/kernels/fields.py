@@ -42,6 +42,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # w_stage_demand, but below any room for resources that do not decide what fits
     ("w_stage_fit", "i8", "G:DEMANDS, R", INPUT),
     ("w_stage_allowed", "i8", "G:CHOOSES", INPUT),  # classes of machines it may run on, as bits
+    ("w_stage_pools", "i8", "G:CLASSES", INPUT),  # pools of machines it can run in, as bits
     # stages of a kind have the same demand and may run on the same machines
     ("w_stage_kind", "i4", "G:KINDS", INPUT),
     # bit 0: its ready tasks are a heap, bit 1: has one-to-one children
@@ -73,6 +74,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_capacity", "i8", "M:CAPACITIES, R", INPUT),  # quanta
     ("c_mach_scale", "f8", "R", INPUT),  # 1 / the largest amount on a machine
     ("c_mach_class", "i8", "M:CHOOSES", INPUT),  # the bit of its class
+    ("c_mach_pool", "i8", "M:CLASSES", INPUT),  # the bit of its pool
     ("c_mach_device0", "i8", "M+1:CHOOSES", INPUT),  # its first device
     ("c_speed_time", "f8", "*", INPUT),  # start of each speed, s
     ("c_speed", "f8", "*", INPUT),
@@ -178,6 +180,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_queue_used", "i8", "Q, R", 0),
     ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap
     ("state_queue_blocked_stage", "i4", "Q", -1),
+    # pools that the first ones of the queue keep for themselves, as bits
+    ("state_queue_barred", "i8", "Q:CLASSES", 0),
     ("state_queue_waiting", "i4", "Q", 0),  # waiting stages (skip and pack)
     ("state_queue_deficit", "f8", "Q", 0),  # service that it is owed
     ("state_org_used", "i8", "O, R", 0),

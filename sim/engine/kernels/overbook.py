@@ -43,7 +43,7 @@ def best_overbooking(st, machine):
     best, best_score = -1, 0.0
     for i in range(n):
         position = st.state_bucket_position[st.state_match[i]]
-        if is_eligible(st, st.state_bucket_queue[position], first, owed):
+        if is_eligible(st, position, first, owed):
             best, best_score = _best_of(st, machine, position, n_residents, best, best_score)
     return best
 

@@ -2,8 +2,16 @@
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.devices import can_run
-from sim.engine.kernels.features import CHOOSES, USAGE, VARIABLE_ENDS
-from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, N_DIRTY, N_TOUCHED, RELEASED, UNIT
+from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, USAGE, VARIABLE_ENDS
+from sim.engine.kernels.state import (
+    BARRED,
+    CONSTRAINED,
+    HARD_CAPS,
+    N_DIRTY,
+    N_TOUCHED,
+    RELEASED,
+    UNIT,
+)
 
 FREED, RETRY = 1, 2
 
@@ -25,6 +33,28 @@ def fits(st, row, machine):
     if CHOOSES and st.state_i[CONSTRAINED]:
         return can_run(st, row, machine)
     return True
+
+
+@part
+def takes_room(st, row):
+    """Tell whether the demand in `row` is not 0 throughout."""
+    n_demanded = 0
+    for r in range(st.w_stage_demand.shape[1]):
+        n_demanded += st.w_stage_demand[row, r] > 0
+    return n_demanded > 0
+
+
+@part
+def is_kept(st, row, machine):
+    """Tell whether the demand in `row` may not be placed on `machine`, which others wait for.
+
+    One of 0 takes nothing from a held machine.
+    """
+    if HOLDS:
+        return st.state_mach_held[machine] and takes_room(st, row)
+    if CLASSES:
+        return st.c_mach_pool[machine] & st.state_i[BARRED] != 0
+    return False
 
 
 @part

@@ -17,9 +17,11 @@ from typing import Any
 from sim.base.jit import compiled, inlined, is_cached, jit, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
 from sim.engine.kernels.batches import begin_batches, records_full
+from sim.engine.kernels.classes import dispatch_classes
 from sim.engine.kernels.dispatch import dispatch_strict
 from sim.engine.kernels.features import (
     BATCHES,
+    CLASSES,
     DYNAMIC_ORDER,
     EVICTS,
     GANGS,
@@ -283,6 +285,8 @@ def _dispatch(st):
         dispatch_reserved(st)
     elif STRICT:
         dispatch_strict(st)
+    elif CLASSES:
+        dispatch_classes(st)
     elif SKIP:
         dispatch_skip(st)
     else:

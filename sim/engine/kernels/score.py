@@ -11,7 +11,7 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, refuse
 from sim.engine.kernels.features import GANGS
 from sim.engine.kernels.lifecycle import start_task
-from sim.engine.kernels.resources import demand_row, within_cap
+from sim.engine.kernels.resources import demand_row, takes_room, within_cap
 from sim.engine.kernels.state import (
     HARD_CAPS,
     MAX_PRIORITY,
@@ -113,10 +113,15 @@ def owed_queue(st, queue):
 
 
 @part
-def is_eligible(st, queue, first, owed):
-    """Tell whether `queue` may be picked from: it is `first`, competes with it, or is `owed`."""
+def is_eligible(st, position, first, owed):
+    """Tell whether the bucket at `position` may be picked from.
+
+    Its queue is `first`, competes with it, or is `owed`; or its tasks take nothing from that one.
+    """
+    queue = st.state_bucket_queue[position]
     if owed >= 0:
-        return queue == owed
+        row = demand_row(st, st.state_bucket_root[position])
+        return queue == owed or not takes_room(st, row)
     return queue == first or (queues_compete(st) and _tier(st, queue) == _tier(st, first))
 
 
@@ -139,9 +144,9 @@ def _wants_room(st, queue):
 def start_and_charge(st, g, machine, count):
     """Start the next `count` tasks of stage `g`; charge the cost of one to the queues' deficits.
 
-    Of several in a single queue, which owes nothing to itself.
+    Of several in a single queue, which owes nothing to itself. Without a demand they cost nothing.
     """
-    if queues_compete(st):
+    if queues_compete(st) and takes_room(st, demand_row(st, g)):
         _charge(st, st.state_job_wait_queue[st.w_stage_job[g]], st.p_stage_cost[g])
     start_task(st, g, machine, False, count)
 

@@ -68,6 +68,7 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_URGENT,
     N_STOPS,
     N_OVER,
+    BARRED,
     # configuration
     SHARE,
     UNIT,
@@ -104,11 +105,12 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     LEARNING,
     ESTIMATES,
     REFINE_ALL,
-) = range(70)
-N_I = 70
+) = range(71)
+N_I = 71
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened since all
-# jobs were refined; N_URGENT: events that are not deferred; N_OVER: jobs above their run limit.
+# jobs were refined; N_URGENT: events that are not deferred; N_OVER: jobs above their run limit;
+# BARRED: pools of machines that the stage to be placed may not take.
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.

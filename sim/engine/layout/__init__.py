@@ -22,6 +22,7 @@ from sim.engine.layout.choice import (
     set_registers,
     stage_kinds,
 )
+from sim.engine.layout.classes import check_per_class, machine_pools
 from sim.engine.layout.columns import (
     demand_quanta,
     gang_slots,
@@ -74,8 +75,11 @@ def lay_out(
     flags[layout.REMOTE] = remote
     check_choice(columns, cluster, plan)
     check_held_machines(columns, cluster, plan)
+    check_per_class(plan)
+    pools = machine_pools(columns, cluster, plan, demand[:, :n_fit], capacity[:, :n_fit])
     set_registers(flags, columns, cluster, plan, resources, quantum)
-    features = select_features(columns, cluster, plan, events, n_queues, remote)
+    in_pools = len(np.unique(pools[1])) > 1
+    features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools)
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
@@ -156,6 +160,7 @@ def lay_out(
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
         "w_stage_fit": required_free(demand, n_rigid, n_fit) if variable_ends else demand,
+        "w_stage_pools": pools[0] if "CLASSES" in features else pools[0][:1],
         "w_stage_kind": kind,
         "w_stage_o2o": o2o,
         "w_stage_uniform": uniform,
@@ -171,6 +176,7 @@ def lay_out(
         **cluster.outages.in_order(),
         **choice,
         "c_mach_scale": 1.0 / np.maximum(capacity.max(axis=0), 1),
+        "c_mach_pool": pools[1] if "CLASSES" in features else pools[1][:1],
         "c_total": total,
         "c_scale": np.where(total > 0, 1.0 / np.maximum(total, 1), 0.0),
         "c_alignment_scale": 1.0 / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,

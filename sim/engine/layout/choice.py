@@ -103,7 +103,7 @@ def lay_out_choice(
     mix = plan.choice.mix or Mix(np.zeros((0, len(order)), np.int64), _NO_TYPES, np.zeros(0))
     code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
     return {
-        "w_stage_allowed": _allowed(columns, cluster),
+        "w_stage_allowed": allowed_classes(columns, cluster),
         "c_mach_class": np.left_shift(1, code.astype(np.int64)),
         "c_mach_device0": offsets(n_devices),
         "p_mix_demand": np.ascontiguousarray(mix.demand[:, order]),
@@ -117,7 +117,7 @@ def stage_kinds(columns: Columns, cluster: Cluster, demand: I8) -> tuple[I4, int
     """Return the kind of each stage, (G,), by demand and allowed machines; and their number."""
     kind, n_kinds = np.zeros(len(columns.stage_job), np.int64), 1
     if not cluster.unit:
-        for column in (*demand.T, _allowed(columns, cluster)):
+        for column in (*demand.T, allowed_classes(columns, cluster)):
             code, n = _codes(column)
             kind, n_kinds = _codes(kind * n + code)
     return kind.astype(np.int32), n_kinds
@@ -136,7 +136,7 @@ def _codes(column: I8) -> tuple[I8, int]:
     return rank[column - low] - 1, int(rank[-1])
 
 
-def _allowed(columns: Columns, cluster: Cluster) -> I8:
+def allowed_classes(columns: Columns, cluster: Cluster) -> I8:
     """Return the classes of machines that each stage may run on, as bits: (G,)."""
     if cluster.unit:
         return np.full(len(columns.stage_job), -1)

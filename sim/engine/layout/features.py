@@ -31,10 +31,21 @@ _WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH, has.VARIABLE_ENDS,
 
 
 def select_features(
-    columns: Columns, cluster: Cluster, plan: Plan, events: Event, n_queues: int, remote: bool
+    columns: Columns,
+    cluster: Cluster,
+    plan: Plan,
+    events: Event,
+    n_queues: int,
+    remote: bool,
+    in_pools: bool,
 ) -> frozenset[str]:
-    """Return the features of a run, rounded up: each other variant costs a compilation."""
+    """Return the features of a run, rounded up: each other variant costs a compilation.
+
+    `in_pools`: a stage that waits blocks some machines only.
+    """
     needed = _needed(columns, cluster, plan, events, n_queues, remote)
+    if in_pools and has.STRICT in needed:
+        needed = needed - {has.STRICT} | {has.CLASSES}
     return frozenset(str(feature) for feature in _rounded(needed))
 
 
@@ -67,9 +78,11 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     """
     if has.BATCHES in needed:
         rest = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
-        return rest if needed & {has.STRICT, has.SKIP} else rest | {has.SCORED}
+        return rest if needed & {has.STRICT, has.CLASSES, has.SKIP} else rest | {has.SCORED}
     if has.STRICT in needed:
         return _WIDE | {has.EVICTS}
+    if has.CLASSES in needed:
+        return _WIDE
     return _WIDE | (
         {has.RESERVES, has.PLACES, has.HOLDS} if has.SKIP in needed else {has.SCORED, has.OVERBOOK}
     )

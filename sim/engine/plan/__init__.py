@@ -60,6 +60,10 @@ class Plan:
         One queue in key order by default.
     fit : Fit
         STRICT by default.
+    per_class : bool
+        With Fit.STRICT on machines of several kinds: a stage that waits blocks only the machines on
+        which its tasks can run at all, by class and size; those behind it in its queue start on the
+        others. Waiting gangs block all. False by default: they block their queue. Read once.
     fit_resources : tuple of str
         The resources that decide what fits, on machines and in hard shares; empty for all. Only
         a fungible resource (`sim.cluster.cluster.Cluster`) may be left out.
@@ -90,9 +94,9 @@ class Plan:
         With Fit.SKIP on machines, number of machines that are held for the first stage in order
         that does not fit, at most one for each of its tasks that have not started: those where a
         task lacks the least room, of the resource of which it lacks most, over the largest amount
-        on a machine. Stages after it start on other machines. So tasks with large demands don't
-        starve, as they may where 0, the default, are held. Not with gangs, hard shares, devices or
-        classes of machines. Read once.
+        on a machine. Stages after it start on other machines, unless they have no demand. So tasks
+        with large demands don't starve, as they may where 0, the default, are held. Not with gangs,
+        hard shares, devices or classes of machines. Read once.
     first_ended : bool
         If True, the first ``notify_at`` tasks of a job are the first to end; if False, the default,
         the first to start.
@@ -131,6 +135,7 @@ class Plan:
     def __init__(self, n_jobs: int, n_stages: int, n_tasks: int) -> None:
         self.queues = Queues.make(1)
         self.fit = Fit.STRICT
+        self.per_class = False
         self.fit_resources: tuple[str, ...] = ()
         self.packing = Packing()
         self.choice = Choice()

@@ -158,8 +158,9 @@ class Packing:
         stage's ``cost`` times the fair share (of the weights of queues with waiting tasks) to
         the deficit of each such queue, and takes its cost from its own queue's. While the queue of
         greatest deficit among them (except tasks that gangs and caps hold up) is owed, only it is
-        picked from: a machine where nothing of it fits takes nothing, so that room is kept for
-        it. So of two queues neither is ever owed more than this and the cost of a task.
+        picked from, except tasks without a demand, which cost nothing: a machine where nothing of
+        it fits takes nothing, so that room is kept for it. So of two queues neither is ever owed
+        more than this and the cost of a task.
     """
 
     remaining: float = 0.0

@@ -768,29 +768,43 @@ class _Run(Choosing, Launching, Replanning):
         {Fit.STRICT: self._strict, Fit.SKIP: self._skip, Fit.PACK: self._pack}[self.plan.fit]()
 
     def _strict(self):
-        blocked, started = set(), False
+        blocked, started = {}, False  # machines that the first of each queue wait for
         while True:
             heads = {}
             for g in self._waiting():
                 q = self._queue(g)
-                if q not in heads or self._rank(g) < self._rank(heads[q]):
+                is_blocked = self._machines_of(g) <= blocked.get(q, set())
+                if not is_blocked and (q not in heads or self._rank(g) < self._rank(heads[q])):
                     heads[q] = g
-            open_queues = [q for q in heads if q not in blocked]
-            if not open_queues and self.plan.evict and started:
-                blocked, started = set(), False  # tasks that just started may be evicted
+            if not heads and self.plan.evict and started:
+                blocked, started = {}, False  # tasks that just started may be evicted
                 continue
-            if not open_queues:
+            if not heads:
                 return
-            q = min(open_queues, key=self._queue_key)
-            if self._place(heads[q]):
+            q = min(heads, key=self._queue_key)
+            g, barred = heads[q], blocked.get(q, set())
+            waits = barred and self._is_waiting_gang(int(self.c.stage_job[g]))
+            if not waits and self._place(g, barred):
                 started = True
                 continue
-            machine = self._evict(heads[q]) if self.plan.evict else None
+            machine = self._evict(g) if self.plan.evict else None
             if machine is None:
-                blocked.add(q)
+                blocked[q] = barred | self._machines_of(g)
             else:
-                self._start(heads[q], machine, False)
-                blocked, started = set(), True
+                self._start(g, machine, False)
+                blocked, started = {}, True
+
+    def _machines_of(self, g):
+        """Return the machines that stage g blocks while it waits: all, or those it can run on."""
+        machines = range(len(self.free))
+        if not self.plan.per_class or self._is_waiting_gang(int(self.c.stage_job[g])):
+            return set(machines)
+        return {
+            m
+            for m in machines
+            if all(self.demand[g][r] <= self.capacity[m][r] for r in self.deciding)
+            and (self.unit or self.allowed_on[g][m])
+        }
 
     def _evict(self, g):
         """Evict tasks beyond their jobs' limits for g; return the machine, or None."""
@@ -838,7 +852,9 @@ class _Run(Choosing, Launching, Replanning):
                 return
             if not self._place(order[0]):
                 barred = self._machines_held_for(order[0])
-                if not any(self._place(g, barred) for g in order[1:]):
+                if not any(
+                    self._place(g, barred if any(self.demand[g]) else ()) for g in order[1:]
+                ):
                     return
 
     def _machines_held_for(self, g):
@@ -909,7 +925,8 @@ class _Run(Choosing, Launching, Replanning):
             if n > 0:
                 if g not in self._waiting() or m not in self._machines(g):
                     return
-                if self._owed(self._tier(g)) not in (None, self._queue(g)):
+                is_owed = self._owed(self._tier(g)) in (None, self._queue(g))
+                if not is_owed and any(self.demand[g]):
                     return
             self.sum_worth += worth
             self.sum_remaining += left
@@ -919,7 +936,8 @@ class _Run(Choosing, Launching, Replanning):
     def _eligible(self, stages):
         """Return the stages of the queue that is served now; of its whole tier if queues compete.
 
-        While a queue of the tier is owed, only the stages of that queue, even if there are none.
+        While a queue of the tier is owed, only the stages of that queue, even if there are none,
+        and those without a demand.
         """
         if self.plan.packing.unfairness == INF:
             first = min(self._queue_key(self._queue(g)) for g in stages)
@@ -927,7 +945,9 @@ class _Run(Choosing, Launching, Replanning):
         tier = min(self._tier(g) for g in stages)
         owed = self._owed(tier)
         in_tier = [g for g in stages if self._tier(g) == tier]
-        return in_tier if owed is None else [g for g in in_tier if self._queue(g) == owed]
+        if owed is None:
+            return in_tier
+        return [g for g in stages if self._queue(g) == owed or not any(self.demand[g])]
 
     def _tier(self, g):
         return self.plan.queues.tier[self._waiting_queue(self.c.stage_job[g])]
@@ -946,7 +966,7 @@ class _Run(Choosing, Launching, Replanning):
         return queue if -deficit >= self.plan.packing.unfairness else None
 
     def _charge(self, g):
-        if self.plan.packing.unfairness == INF:
+        if self.plan.packing.unfairness == INF or not any(self.demand[g]):
             return
         charged, cost = self._queue(g), float(self.plan.stages["cost"][g])
         weight = {

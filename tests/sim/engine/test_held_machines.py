@@ -112,3 +112,13 @@ DEVICES = sim.Cluster.mixed([{"class": "a", "count": 2, "cpu": 6, "devices": {"g
 def test_what_is_not_simulated_is_refused(workload, cluster, policy, text):
     with pytest.raises(PolicyError, match=text):
         sim.simulate(workload, cluster, policy)
+
+
+def test_a_task_without_a_demand_takes_no_held_room():
+    rows = [(0.0, 10.0, 2, 3), (1.0, 1.0, 2, 4), (2.0, 2.0, 3, 0), (3.0, 2.0, 1, 1)]
+    workload = sim.Workload.from_jobs(
+        {"submit_s": t, "stages": [{"durations_s": [s] * n, "demand": {"cpu": cpu}}]}
+        for t, s, n, cpu in rows
+    )
+    fast, _ = assert_same(workload, sim.Cluster.machines(2, cpu=4), Holds(n=2))
+    assert fast.job_start.tolist() == [0.0, 10.0, 2.0, 11.0]  # 2.0 was 10.0

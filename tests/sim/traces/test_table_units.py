@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sim.base.errors import InputError
-from tests.sim.traces.accounts import check_account
+from sim.check.account import check_account
 from tests.sim.traces.tables import read_both, read_csv
 
 

@@ -1,0 +1,72 @@
+"""Placement in strict order, pool by pool: a stage that waits keeps the machines it can run on.
+
+A *pool* is a set of machines on which the same stages can run. The first stage in order that does
+not fit bars its pools for those behind it in its queue; they start in the others.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.batches import startable
+from sim.engine.kernels.buckets import end_dispatch, is_waiting_gang
+from sim.engine.kernels.dispatch import machine_for
+from sim.engine.kernels.features import BATCHES, GANGS
+from sim.engine.kernels.gang import admit_waiting, gang_fits, gang_within_cap
+from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
+from sim.engine.kernels.state import BARRED, N_BUCKETS, RELEASED
+from sim.engine.kernels.waiting import goes_before
+
+ALL = -1
+
+
+@inlined
+def dispatch_classes(st):
+    """Start all tasks that may start now, in order, each in a pool that nobody before it keeps."""
+    st.state_queue_barred[:] = 0
+    hint_stage, hint = -1, 0
+    while True:
+        g = _first_unbarred(st)
+        if g < 0:
+            break
+        j = st.w_stage_job[g]
+        queue = st.state_job_wait_queue[j]
+        barred = st.state_queue_barred[queue]
+        if GANGS and is_waiting_gang(st, j):
+            if barred == 0 and gang_within_cap(st, j) and gang_fits(st, j):
+                admit_waiting(st, j)
+            else:
+                st.state_queue_barred[queue] = ALL
+            continue
+        row, machine = demand_row(st, g), -1
+        if within_cap(st, j, st.w_stage_demand, row, 1):
+            st.state_i[BARRED] = barred
+            machine = machine_for(st, g, row, hint if g == hint_stage else 0, False)
+        if machine < 0:
+            st.state_queue_barred[queue] = barred | st.w_stage_pools[g]
+            continue
+        hint_stage, hint = g, machine
+        one_queue = len(st.state_queue_root) == 1
+        start_task(st, g, machine, False, startable(st, g, machine) if BATCHES and one_queue else 1)
+    end_dispatch(st)
+    st.state_i[RELEASED] = 0
+    clear_dirty(st)
+
+
+@part
+def _first_unbarred(st):
+    """Return the first stage in order with a pool that is not barred, -1 for none.
+
+    A gang may take machines of all pools: it is passed over only where all are barred.
+    """
+    best = -1
+    for position in range(st.state_i[N_BUCKETS]):
+        g = st.state_bucket_root[position]
+        barred = st.state_queue_barred[st.state_bucket_queue[position]]
+        is_gang = GANGS and is_waiting_gang(st, st.w_stage_job[g])
+        pools = ALL if is_gang else st.w_stage_pools[g]
+        if pools & ~barred == 0:
+            continue
+        if best < 0 or goes_before(st, g, best):
+            best = g
+    return best

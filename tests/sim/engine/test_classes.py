@@ -1,0 +1,148 @@
+"""Strict order, pool by pool, on machines of several kinds: against the naive simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import policies
+import sim
+from policies.base import Policy
+from sim.base.errors import PolicyError
+from sim.engine.plan import NO_LIMIT, Choice, Machine, Plan
+from sim.engine.simulate import variant
+from tests.examples import examples
+from tests.sim.engine.strategies import AnyPlan, clusters, workloads
+from tests.sim.engine.test_choice import AnyChoice, worlds
+from tests.sim.engine.test_kernel import assert_same
+
+SETTINGS = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow],
+    "derandomize": True,
+}
+ORDERS = ("fifo", "sjf", "srpt", "las", "drf", "fair", "priority", "random", "multifactor")
+KINDS = [
+    {"class": "a", "cpu": 4},
+    {"class": "b", "cpu": 4},
+    {"class": "b", "cpu": 2},
+]
+
+
+def job(submit_s, seconds, n=1, runs_on="", cpu=4, **more):
+    stage = {"durations_s": [seconds] * n, "demand": {"cpu": cpu}, "runs_on": runs_on}
+    return {"submit_s": submit_s, "stages": [stage], **more}
+
+
+def starts(jobs, policy, kinds=KINDS):
+    w = sim.Workload.from_jobs(jobs)
+    fast, _ = assert_same(w, sim.Cluster.mixed(kinds), policy)
+    return fast.job_start.tolist()
+
+
+@given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=examples(120), **SETTINGS)
+def test_same_bits(data, plan_seed):
+    workload, cluster = data.draw(worlds(outages=plan_seed % 3 == 0))
+    policy = AnyChoice(per_class=True, plan_seed=plan_seed, callbacks=plan_seed % 2 == 0)
+    fast, slow = assert_same(workload, cluster, policy)
+    np.testing.assert_array_equal(fast.task_devices, slow.task_devices)
+
+
+@given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=examples(60), **SETTINGS)
+def test_same_bits_where_sizes_alone_differ(data, plan_seed):
+    w = data.draw(workloads())
+    small = {"count": 2, "cpu": data.draw(st.integers(1, 3)), "mem": data.draw(st.integers(1, 3))}
+    cluster = sim.Cluster.mixed([{"count": 3, "cpu": 4, "mem": 3}, small])
+    cluster = cluster.with_queues("weighted") if data.draw(st.booleans()) else cluster
+    assert_same(w, cluster, AnyPlan(per_class=True, plan_seed=plan_seed))
+
+
+@given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=examples(30), **SETTINGS)
+def test_on_equal_machines_it_changes_nothing(data, plan_seed):
+    w = data.draw(workloads())
+    cluster = data.draw(clusters(w))
+    plain, pooled = (AnyPlan(per_class=x, plan_seed=plan_seed) for x in (False, True))
+    assert variant(w, cluster, plain) == variant(w, cluster, pooled)
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_a_job_that_waits_for_a_class_does_not_block_others(name):
+    jobs = [
+        job(0.0, 10.0, runs_on="a", user="u"),
+        job(1.0, 10.0, runs_on="a", user="u"),
+        job(2.0, 10.0, runs_on="b", user="u"),
+        job(3.0, 50.0, cpu=2, user="u"),
+    ]
+    if name == "random":
+        jobs = jobs[:3]
+    together = starts(jobs, policies.build(name))
+    apart = starts(jobs, policies.build(name, per_class=True))
+    assert apart[:3] == [0.0, 10.0, 2.0]
+    if name not in ("random", "drf", "fair"):
+        assert together[2] == 10.0, "class b is idle behind a job that waits for class a"
+
+
+def test_a_job_keeps_all_machines_that_it_can_run_on():
+    jobs = [
+        job(0.0, 10.0, runs_on="a"),
+        job(0.0, 5.0, runs_on="b"),
+        job(1.0, 10.0, runs_on="a|b", n=2),  # waits for the large ones of both classes
+        job(2.0, 10.0, runs_on="b", cpu=3),  # has to wait for it
+        job(3.0, 10.0, runs_on="b", cpu=2),  # the small one is of no use to the others
+    ]
+    assert starts(jobs, policies.build("fifo", per_class=True)) == [0.0, 0.0, 5.0, 15.0, 3.0]
+    assert starts(jobs, policies.build("fifo")) == [0.0, 0.0, 5.0, 15.0, 15.0]
+    assert starts(jobs, policies.build("fifo", fit="skip")) == [0.0, 0.0, 5.0, 15.0, 3.0]
+
+
+def test_a_waiting_gang_blocks_all():
+    jobs = [
+        job(0.0, 10.0, runs_on="a"),
+        job(1.0, 10.0, n=4, cpu=2, min_tasks=4),
+        job(2.0, 10.0, runs_on="b", cpu=1),
+    ]
+    assert starts(jobs, policies.build("fifo", per_class=True)) == [0.0, 10.0, 10.0]
+
+
+def test_queues_block_only_themselves():
+    jobs = [
+        job(0.0, 10.0, runs_on="a", cpu=3, queue="x"),
+        job(1.0, 10.0, runs_on="a", cpu=4, queue="x"),
+        job(2.0, 7.0, runs_on="a", cpu=1, queue="x"),  # behind it
+        job(2.0, 7.0, runs_on="a", cpu=1, queue="y"),  # not behind it
+        job(3.0, 10.0, runs_on="b", queue="x"),
+    ]
+    assert starts(jobs, policies.build("fair", per_class=True)) == [0.0, 10.0, 20.0, 2.0, 3.0]
+
+
+@dataclass(frozen=True)
+class Changed(Policy):
+    change: str = ""
+
+    def prepare(self, world, plan: Plan) -> None:
+        if self.change == "reservations":
+            plan.reservations = NO_LIMIT
+            plan.set_jobs(expected_s=1.0)
+        plan.evict = self.change == "evict"
+        plan.choice = Choice(Machine.FIRST)
+
+
+@pytest.mark.parametrize("fit", ["skip", "pack"])
+def test_other_fits_refuse_it(fit):
+    w = sim.Workload.from_jobs([job(0.0, 1.0)])
+    with pytest.raises(PolicyError, match=f"no meaning with fit={fit}"):
+        sim.simulate(w, sim.Cluster.mixed(KINDS), policies.build("fifo", fit=fit, per_class=True))
+
+
+@pytest.mark.parametrize("change", ["reservations", "evict"])
+def test_what_keeps_machines_itself_refuses_it(change):
+    w = sim.Workload.from_jobs([job(0.0, 1.0, min_tasks=1 if change == "reservations" else 0)])
+    with pytest.raises(PolicyError, match=f"no meaning with .*{change}"):
+        sim.simulate(w, sim.Cluster.machines(2, cpu=4), Changed(change=change, per_class=True))
