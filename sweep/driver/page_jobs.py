@@ -34,8 +34,8 @@ def without_jobs(page: str) -> tuple[str, int]:
     text = page
     for part in (_JOBS, _GANTT, _LINK, _LEFT_OUT):
         text = part.sub("", text)
-    kept = list(dict.fromkeys(int(number) for _, number in _ID.findall(text)))
-    place = {number: position for position, number in enumerate(kept)}
+    left = list(dict.fromkeys(int(number) for _, number in _ID.findall(text)))
+    place = {number: position for position, number in enumerate(left)}
 
     def renumbered(match: re.Match[str]) -> str:
         return f'"{match[1] or ""}plot-{place[int(match[2])]}"'
@@ -45,8 +45,8 @@ def without_jobs(page: str) -> tuple[str, int]:
     def without_their_data(match: re.Match[str]) -> str:
         nonlocal n_left_out
         figures = json.loads(match[2])
-        n_left_out = len(figures) - len(kept)
-        return match[1] + html.script_json([figures[number] for number in kept]) + match[3]
+        n_left_out = len(figures) - len(left)
+        return match[1] + html.script_json([figures[number] for number in left]) + match[3]
 
     text = _FIGURES.sub(without_their_data, _ID.sub(renumbered, text), count=1)
     return text, n_left_out

@@ -50,7 +50,7 @@ class FileCheck:
 
 
 class _WatchedCache(Cache):
-    """A cache that tells whether it was asked for a cell."""
+    """A cache that tells whether it was request for a cell."""
 
     def __init__(self, results: Path) -> None:
         super().__init__(results)
@@ -266,11 +266,11 @@ def _first_line(old: str, now: str) -> str:
 def _compare_provenance(folder: SweepFolder, replayed: Replay) -> FileCheck:
     """Compare what provenance repeats of the request, and the workloads that were built here."""
     provenance, prepared = folder.provenance(), replayed.prepared
-    asked = prepared.grid.request
-    words = [*asked.words, *(f"--config-dir={name}" for name in asked.options.recorded_dirs)]
+    request = prepared.grid.request
+    words = [*request.words, *(f"--config-dir={name}" for name in request.options.recorded_dirs)]
     for key, now in (
         ("command", mask(" ".join(["python -m sweep", *words]))),
-        ("seeds", abbreviated(asked.axes["seed"])),
+        ("seeds", abbreviated(request.axes["seed"])),
     ):
         if provenance.get(key) != now:
             return FileCheck(PROVENANCE, "differs", f"its {key} is not that of {CONFIG}")

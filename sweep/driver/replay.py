@@ -25,12 +25,12 @@ from sweep.execution import cells_table, plan
 from sweep.execution.baseline_metrics import AGAINST_BASELINE
 from sweep.execution.inputs import Inputs
 from sweep.execution.plan import PreparedGrid
-from sweep.grid import overrides, request
+from sweep.grid import overrides
+from sweep.grid import request as requests
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
 from sweep.grid.request import Request, is_run_setting
 from sweep.search.cell_results import CellResults
-from sweep.search.strategy import Strategy
 from sweep.stats.cell_columns import AXES, ERROR, NOT_METRICS, Rows, text
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
@@ -50,7 +50,7 @@ def recorded_request(config: Mapping[str, Any], options: Options, results: Path)
     """Build the request of a sweep again from ``config.yaml``; nothing is read but options."""
     words = [word for word in config["words"] if not _is_run_setting(word)]
     words.append(overrides.quote("paths.results", str(results)))
-    return dataclasses.replace(request.read(words, options), is_recorded=True)
+    return dataclasses.replace(requests.read(words, options), is_recorded=True)
 
 
 def _is_run_setting(word: str) -> bool:
@@ -58,7 +58,9 @@ def _is_run_setting(word: str) -> bool:
     return is_run_setting(key) and key != "paths.traces"
 
 
-def replay(asked: Request, inputs: Inputs, cache: Cache, recorded: pa.Table, sweep: str) -> Replay:
+def replay(
+    request: Request, inputs: Inputs, cache: Cache, recorded: pa.Table, sweep: str
+) -> Replay:
     """Send a strategy the metrics of `recorded`, a narrow table, until it has its answer.
 
     Raises
@@ -66,8 +68,8 @@ def replay(asked: Request, inputs: Inputs, cache: Cache, recorded: pa.Table, swe
     InputError
         If it asks for a cell that has no row, or ends with other cells.
     """
-    strategy = strategy_for(asked)
-    rows, answers = _RecordedRows(recorded, asked), CellResults()
+    strategy = strategy_for(request)
+    rows, answers = _RecordedRows(recorded, request), CellResults()
     batches = strategy.batches(inputs)
     batch = next(batches)
     while True:
@@ -88,7 +90,8 @@ def replay(asked: Request, inputs: Inputs, cache: Cache, recorded: pa.Table, swe
         raise InputError(
             f"its words give {len(order)} cells in their order, and it has {recorded.num_rows} rows"
         )
-    tables = {} if asked.backtest_runs is not None else _tables(strategy)
+    # those of a backtest are made from the jobs of its cells
+    tables = {} if request.backtest_runs is not None else strategy.tables()
     cached = columns.to_numpy(_is(recorded["status"], "cached"))
     cells = cells_table.narrow(prepared, answers.errors, cached)
     for name in AGAINST_BASELINE:  # they need the jobs of each cell
@@ -98,15 +101,11 @@ def replay(asked: Request, inputs: Inputs, cache: Cache, recorded: pa.Table, swe
     return Replay(prepared, cells, tables)
 
 
-def _tables(strategy: Strategy) -> Mapping[str, pa.Table | Mapping[str, Any]]:
-    return strategy.tables()
-
-
 class _RecordedRows:
     """Recorded metrics and errors by the labels of cells."""
 
-    def __init__(self, recorded: pa.Table, asked: Request) -> None:
-        self._swept = tuple(key for key in asked.axes if key not in AXES)
+    def __init__(self, recorded: pa.Table, request: Request) -> None:
+        self._swept = tuple(key for key in request.axes if key not in AXES)
         lacking = [name for name in self._swept if name not in recorded.column_names]
         if lacking:
             raise InputError(f"its words sweep {lacking[0]}, which is no column")

@@ -106,10 +106,10 @@ class Verification:
         try:
             if self._foreign is not None:
                 self._foreign.check_options(self._config["words"], options)
-            asked = recorded_request(self._config, options, work)
+            request = recorded_request(self._config, options, work)
             # a folder may have been renamed on its way here
             cells, sweep = cells_table.read(self._folder), str(self._config["sweep"])
-            replayed = replay(asked, self._inputs, Cache(work), cells, sweep)
+            replayed = replay(request, self._inputs, Cache(work), cells, sweep)
             target = SweepFolder.for_sweep(work, sweep)
             yield from remade.compare(self._folder, replayed, target, modules)
         except InputError as error:

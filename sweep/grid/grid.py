@@ -198,10 +198,7 @@ def variants_without_policy(request: Request) -> list[PolicyVariant]:
 
 
 class Resolver:
-    """Resolves and checks each distinct part of a configuration once.
-
-    Without `has_files`, the files of traces need not be on this machine.
-    """
+    """Resolves and checks each distinct part once; without `has_files`, but files of traces."""
 
     def __init__(self, *, has_files: bool = True) -> None:
         self._has_files = has_files

@@ -74,8 +74,8 @@ def configured(**values: Any) -> Change:
 def both(*changes: Change) -> Change:
     """Make all of these changes."""
 
-    def change(entries: Entries) -> None:
-        for one in changes:
-            one(entries)
+    def all_changes(entries: Entries) -> None:
+        for change in changes:
+            change(entries)
 
-    return change
+    return all_changes

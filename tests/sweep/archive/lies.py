@@ -1,4 +1,4 @@
-"""Attacks that state what cells do not give: rows, origin, files, record, damage."""
+"""Attacks that state part cells do not give: rows, origin, files, record, damage."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _swapped(values: list[str]) -> list[str]:
 
 
 def lies_in_cells(good: Entries) -> Iterator[Attack]:
-    """Yield archives whose rows are not what their cells give."""
+    """Yield archives whose rows are not part their cells give."""
     table = archives.cells(good)
     n = table.num_rows
     for name in table.column_names:
@@ -165,7 +165,7 @@ def lies_in_origin(good: Entries) -> Iterator[Attack]:
         return lambda entries: store(entries, PROVENANCE, load(entries, PROVENANCE) | {key: value})
 
     (source,) = load(good, PROVENANCE)["inputs"]
-    for what, key, value in (
+    for part, key, value in (
         ("command", "command", "rm -rf /"),
         ("seeds", "seeds", [7]),
         ("no input", "inputs", []),
@@ -173,7 +173,7 @@ def lies_in_origin(good: Entries) -> Iterator[Attack]:
         ("trace of the input", "inputs", [source | {"trace": "alibaba2018"}]),
         ("jobs of the input", "inputs", [source | {"n_jobs": 10**6}]),
     ):
-        yield Attack("lie", f"{what} in provenance", "grid", provenance(key, value))
+        yield Attack("lie", f"{part} in provenance", "grid", provenance(key, value))
 
 
 def _figures(entries: Entries) -> None:
@@ -211,8 +211,8 @@ def lies_in_files(base: str, good: Entries) -> Iterator[Attack]:
             )
             changes["is of another"] = lambda e, n=name: e.update({n: b"[]\n"})
             changes["has more"] = lambda e, n=name: e.update({n: e[n].rstrip() + b"\n\n"})
-        for what, change in changes.items():
-            yield Attack("lie", f"{name} {what}", base, change)
+        for part, change in changes.items():
+            yield Attack("lie", f"{name} {part}", base, change)
     yield Attack("lie", f"plots of {base}", base, _figures)
     smuggled = b'<h3>Jobs at capacity 1</h3>\n<div class="plots">\n<h1>fifo is best</h1></div>\n'
     yield Attack(
@@ -226,7 +226,7 @@ def lies_in_record(good: Entries) -> Iterator[Attack]:
     (trace,) = load(good, RECORD)["traces"]
     name, digest, size = trace["files"][0]
     rest = trace["files"][1:]
-    for what, traces in (
+    for part, traces in (
         ("digest", [trace | {"files": [[name, "0" * 64, size], *rest]}]),
         ("size", [trace | {"files": [[name, digest, size + 1], *rest]}]),
         ("file", [trace | {"files": rest}]),
@@ -238,7 +238,7 @@ def lies_in_record(good: Entries) -> Iterator[Attack]:
     ):
         yield Attack(
             "record",
-            f"another {what} of the trace",
+            f"another {part} of the trace",
             "grid",
             lambda e, t=traces: store(e, RECORD, load(e, RECORD) | {"traces": t}),
         )

@@ -9,7 +9,9 @@ import pytest
 
 from sweep.driver import remade
 from sweep.store.folder import DONE_JOBS, SweepFolder
+from tests.sweep.archive import entries as archives
 from tests.sweep.archive import sandbox
+from tests.sweep.archive.changes import Change
 from tests.sweep.archive.entries import Entries
 from tests.sweep.archive.questions import QUESTIONS
 from tests.sweep.archive.sandbox import Sandbox
@@ -26,9 +28,9 @@ def test_all_of_it(name: str, tmp_path: Path, box: Sandbox) -> None:
     print(verified.out, verified.err)
     assert verified.code == 0, verified
     assert "3 of 3 cells are the same, bit for bit" in verified.out
-    made = next(line for line in verified.out.splitlines() if line.startswith("made anew"))
+    (files,) = [line for line in verified.out.splitlines() if line.startswith("made anew")]
     assert {"cells.parquet", "config.yaml", "table.md", "report.html"} <= {
-        *made.partition(": ")[2].split(", ")
+        *files.partition(": ")[2].split(", ")
     }
     assert verified.left <= ({str(box.folder / "executed")} if trust else set())
 
@@ -64,3 +66,44 @@ _CELLS = {
     "status": ["done", "done"],
     "key": ["a", "b"],
 }
+
+
+def with_error(part: str, text: str) -> Change:
+    """Change a part of the error of each row that failed."""
+
+    def change(entries: Entries) -> None:
+        old = archives.cells(entries)[f"error_{part}"].to_pylist()
+        archives.set_column(entries, f"error_{part}", [v if v is None else text for v in old])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "words"),
+    [
+        ("message", "another reason", "fails now: las is odd"),
+        ("type", "KeyError", "differs: failed (KeyError in simulate)"),
+        ("stage", "worker", "not checked: it failed by where it ran (ValueError in worker)"),
+    ],
+)
+def test_failures_are_run_again(
+    part: str, text: str, words: str, tmp_path: Path, box: Sandbox
+) -> None:
+    with sandbox.fake_simulator("las"):
+        entries = sandbox.export(tmp_path / "good", *QUESTIONS["failures"])
+        with_error(part, text)(entries)
+        verified = box.attack(entries, "--cells=9")
+    assert words in verified.out
+    assert verified.code == 1
+    n = "5 of 5" if part == "stage" else "5 of 6"
+    assert f"{n} cells are the same, bit for bit" in verified.out
+    assert ("1 of 6 rows were not checked" in verified.out) == (part == "stage")
+
+
+def test_a_failure_that_runs_now(tmp_path: Path, box: Sandbox) -> None:
+    with sandbox.fake_simulator("las"):
+        entries = sandbox.export(tmp_path / "good", *QUESTIONS["failures"])
+    with sandbox.fake_simulator():
+        verified = box.attack(entries, "--cells=9")
+    assert "differs: recorded as failed (ValueError in simulate), and runs now" in verified.out
+    assert verified.code == 1
