@@ -64,7 +64,8 @@ class Foreign:
             is_module = key.rpartition(".")[2] == "module"
             if is_module and text not in self.modules:
                 raise InputError(f"its {key} is {_shown(text)}, a module that it does not bring")
-            if is_module or text in self.files or text in self.addresses:
+            is_trace = key.partition(".")[0] == "trace"  # the part whose paths are replaced
+            if is_module or (is_trace and (text in self.files or text in self.addresses)):
                 continue
             if kind := _kind(text, is_name=key.rpartition(".")[2] in _NAMES):
                 raise _unlisted(key, text, kind)

@@ -36,6 +36,9 @@ from sweep.store.cache import Cache
 from sweep.store.cell import CellError
 from sweep.store.shards import ABSENT
 
+MIN_PRODUCT, ROWS_RATIO = 100_000, 100
+"""The values of all axes may be combined in so many ways, or so many times the rows."""
+
 
 @dataclass(frozen=True)
 class Replay:
@@ -68,11 +71,15 @@ def replay(
     InputError
         If it asks for a cell that has no row, or ends with other cells.
     """
+    _check_size(request, recorded.num_rows)
     strategy = strategy_for(request)
     rows, answers = _RecordedRows(recorded, request), CellResults()
     batches = strategy.batches(inputs)
     batch = next(batches)
     while True:
+        if len(batch.grid.cells) > recorded.num_rows:  # not planned: they may be any number
+            n_cells = f"its words give {len(batch.grid.cells):,} cells"
+            raise InputError(f"{n_cells}, and it has {recorded.num_rows:,} rows")
         prepared = plan.prepare(batch.grid, inputs, cache, sweep)
         rows.fill(prepared, answers.errors)
         answers.add(prepared)
@@ -99,6 +106,16 @@ def replay(
             values = columns.from_numpy(_numbers(recorded[name], math.nan))
             cells = cells.set_column(cells.column_names.index(name), name, values)
     return Replay(prepared, cells, tables)
+
+
+def _check_size(request: Request, n_rows: int) -> None:
+    """Refuse axes that give far more cells than there are rows, before any cell is made."""
+    n_worlds = math.prod(len(request.axes[key]) for key in AXES)
+    n_all = math.prod(map(len, request.axes.values()))  # a policy may lack most of the other keys
+    limit = max(MIN_PRODUCT, ROWS_RATIO * n_rows)
+    is_grid = request.goal is None and request.precision is None
+    if n_all > limit or (is_grid and n_worlds > n_rows):
+        raise InputError(f"its words give {n_all:,} cells or fewer, and it has {n_rows:,} rows")
 
 
 class _RecordedRows:

@@ -61,6 +61,17 @@ def words(*more: str) -> Change:
     return change
 
 
+def changed_words(start: str, new: str) -> Change:
+    """Replace the recorded word that starts so."""
+
+    def change(entries: Entries) -> None:
+        config = yaml.safe_load(entries[CONFIG])
+        replaced = [new if word.startswith(start) else word for word in config["words"]]
+        entries[CONFIG] = to_yaml(config | {"words": replaced}).encode()
+
+    return change
+
+
 def configured(**values: Any) -> Change:
     """Set keys of ``config.yaml``."""
 

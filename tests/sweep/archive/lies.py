@@ -22,7 +22,9 @@ from tests.sweep.archive.changes import (
     Attack,
     Change,
     both,
+    changed_words,
     configured,
+    words,
 )
 from tests.sweep.archive.entries import CELLS, RECORD, Entries, load, set_cells, store
 
@@ -138,6 +140,12 @@ def lies_in_cells(good: Entries) -> Iterator[Attack]:
                 for name in ("jct_mean_s", "jct_p99_s")
                 if name in table.column_names
             )
+        ),
+        "words of a billion seeds": changed_words("seed=", "seed=range(0,1000000000)"),
+        "words of many values": words("policy.queues=range(1,100000)"),
+        "words of many more": both(
+            changed_words("seed=", "seed=range(0,1000000)"),
+            words("capacity=range(1,1000000)", "policy.queues=range(1,1000000)"),
         ),
         "another seed": lambda e: archives.change_configs(e, lambda c: c.update(seed=9)),
         "another capacity": lambda e: archives.change_configs(e, lambda c: c.update(capacity=9.0)),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sim.base.errors import InputError
 from sweep.driver.foreign import Foreign
 from tests.sweep.archive import entries as archives
 from tests.sweep.archive import sandbox
@@ -80,6 +81,14 @@ def test_an_address_that_is_listed_and_not_packed(
     if not address.lower().startswith("file:"):
         return
     assert box.attack(entries, "--trust", f"paths.traces={box.folder}").code == 2
+
+
+def test_a_listed_path_is_one_of_traces_alone(box: Sandbox) -> None:
+    foreign = Foreign({sandbox.passwords(): Path("packed")})
+    trace = {"format": "table", "path": sandbox.passwords()}
+    foreign.check({"trace": trace, "policy": {"params": {"queues": 3}}})
+    with pytest.raises(InputError, match="not among the archive's traces"):
+        foreign.check({"trace": trace, "policy": {"params": {"tables": sandbox.passwords()}}})
 
 
 def test_a_listed_address_is_fetched_with_a_word_of_the_user(
