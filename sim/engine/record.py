@@ -69,7 +69,7 @@ class Run:
         """Time from which each task held its room, (T,) s: a lag before its start."""
         return self.task_start if self.task_placed is None else self.task_placed
 
-    def held(self, rows: slice) -> tuple[F8, F8]:
+    def occupied(self, rows: slice) -> tuple[F8, F8]:
         """Return the times from which, and until which, some rows of `records` held room, s."""
         assert self.records is not None
         start_s, finish_s = self.records.times(rows)

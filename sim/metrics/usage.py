@@ -63,7 +63,7 @@ def utilization(run: Run) -> dict[str, float]:
         finish = run.job_finish[np.isfinite(run.job_finish)]
         end = float(finish.max()) if len(finish) else begin
     if end > begin and run.records is not None:
-        used = maths.dot(_seconds(run, run.held, begin, end), stage_demands(columns, cluster))
+        used = maths.dot(_seconds(run, run.occupied, begin, end), stage_demands(columns, cluster))
         share = used / (cluster.total * (end - begin))
     else:
         share = np.full(len(cluster.resources), np.nan)

@@ -3,8 +3,7 @@
 The kernel moves time; a policy fills *columns*. Before the run it gets a `World` to read and a
 `Plan` to fill; at the moments it subscribed to it gets a `Batch` of events of one instant, before
 anything is placed at that instant, and may change the plan for the jobs it names. `World` and
-`Batch` are in `world`, queues and packing in `queues`, machine choice in `choice`, and the columns
-here.
+`Batch` are in `world`, queues and packing in `queues`, machine choice in `choice`, columns here.
 """
 
 from __future__ import annotations
@@ -61,9 +60,8 @@ class Plan:
     fit : Fit
         STRICT by default.
     per_class : bool
-        With Fit.STRICT on machines of several kinds: a stage that waits blocks only the machines on
-        which its tasks can run at all, by class and size; those behind it in its queue start on the
-        others. Waiting gangs block all. False by default: they block their queue. Read once.
+        With Fit.STRICT: a stage that waits blocks only machines on which its tasks can run at all,
+        by class and size; a gang blocks all. False by default: it blocks its queue. Read once.
     fit_resources : tuple of str
         The resources that decide what fits, on machines and in hard shares; empty for all. Only
         a fungible resource (`sim.cluster.cluster.Cluster`) may be left out.
@@ -87,19 +85,18 @@ class Plan:
         (`sim.engine.plan.queues.Packing.remote`). Where tasks may have to start again (faults,
         evictions), the first in order goes first.
     evict : bool
-        If True, a job that runs fewer tasks than its ``run_limit``, and finds no room, gets the
-        room of tasks that other jobs run beyond theirs: these start again later, the last started
-        are evicted first. Only with Fit.STRICT and without gangs. False by default.
+        A job that runs fewer tasks than its ``run_limit`` gets the room of tasks that others run
+        beyond theirs: these start again later, the last started are evicted first. Only with
+        Fit.STRICT and without gangs. False by default.
     held_machines : int
         With Fit.SKIP on machines, number of machines that are held for the first stage in order
         that does not fit, at most one for each of its tasks that have not started: those where a
         task lacks the least room, of the resource of which it lacks most, over the largest amount
-        on a machine. Stages after it start on other machines, unless they have no demand. So tasks
-        with large demands don't starve, as they may where 0, the default, are held. Not with gangs,
-        hard shares, devices or classes of machines. Read once.
+        on a machine. Stages with a demand after it start on other machines, so that large tasks
+        don't starve, as they may with 0, the default. Not with gangs, hard shares, devices or
+        classes. Read once.
     first_ended : bool
-        If True, the first ``notify_at`` tasks of a job are the first to end; if False, the default,
-        the first to start.
+        The first ``notify_at`` tasks of a job are the first to end; if False, the first to start.
     reservations : int
         Number of jobs, the first in order that do not fit, for which room is reserved, by the
         ``expected_s`` of all; jobs after them may start where they delay none of these. 0 for
