@@ -11,7 +11,8 @@ from sweep.cli.command import Command
 
 def ui_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
-    parser.usage = f"{parser.prog} [RESULTS] [--port N] [--index-port N] [paths.results=DIR]"
+    words = "[RESULTS] [--port N] [--index-port N] [--no-mlflow] [paths.results=DIR]"
+    parser.usage = f"{parser.prog} {words}"
     browser_ui.add_arguments(parser)
     parser.epilog = "RESULTS is a folder of results, an MLflow database, or its URI."
 
@@ -22,4 +23,7 @@ def ui(command: Command) -> int:
         raise InputError("name one folder of results: ui RESULTS", rule="grammar")
     source = command.names[0] if command.names else None
     default = "" if source else str(command.results())
-    return browser_ui.serve(source, default, command.flags.port, command.flags.index_port)
+    flags = command.flags
+    return browser_ui.serve(
+        source, default, flags.port, flags.index_port, with_mlflow=not flags.no_mlflow
+    )

@@ -45,7 +45,7 @@ FLAGS = {
     "verify": ("--help", "--cells", "--seed", "--trust"),
     "export": ("--help", "--with-traces"),
     "tag": ("--help", "--remove"),
-    "ui": ("--help", "--port", "--index-port"),
+    "ui": ("--help", "--port", "--index-port", "--no-mlflow"),
     "gc": ("--help", "--delete", "--keep"),
     "reproduce": ("--help", *_GRID, "--list", "--again"),
 }

@@ -33,6 +33,11 @@ __all__ = ["HOST", "Index", "address", "command", "free_port", "hint", "main", "
 __all__ += ["add_arguments", "is_installed", "tracking_uri"]
 
 _NONE_LOGGED = "No sweep is logged to MLflow yet: once one is, start this again for MLflow's pages."
+_NOT_WANTED = "MLflow's pages are not served (--no-mlflow)."
+_OPEN_TO_ALL = (
+    "MLflow has no password: any account of this machine can delete its runs, and read your files "
+    "through it (SECURITY.md); --no-mlflow serves the index alone."
+)
 _NO_SERVER = "MLflow's UI is not installed, only what logs to it: pip install 'cluster-sweep[ui]'"
 _ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -43,11 +48,14 @@ _ENVIRONMENT = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags: ports."""
+    """Add the flags: ports, and the index alone."""
     parser.add_argument(
         "--port", type=int, help=f"MLflow's; default: the first free one from {PORT} on"
     )
     parser.add_argument("--index-port", type=int, help="the index's; default: the next free one")
+    parser.add_argument(
+        "--no-mlflow", action="store_true", help="the index alone: MLflow's pages have no password"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,14 +71,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_arguments(parser)
     args = parser.parse_args(arguments)
     try:
-        return serve(args.source, RESULTS, args.port, args.index_port)
+        return serve(
+            args.source, RESULTS, args.port, args.index_port, with_mlflow=not args.no_mlflow
+        )
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
 
 
-def serve(source: str | None, default: str, port: int | None, index_port: int | None) -> int:
-    """Serve the index and MLflow's UI until interrupted.
+def serve(
+    source: str | None,
+    default: str,
+    port: int | None,
+    index_port: int | None,
+    *,
+    with_mlflow: bool = True,
+) -> int:
+    """Serve the index and MLflow's UI until interrupted, or the index without it.
 
     Without a `source` it is the folder `default`, which the first sweep may still have to make.
 
@@ -81,6 +98,10 @@ def serve(source: str | None, default: str, port: int | None, index_port: int | 
         not installed.
     """
     results = Path(default).absolute() if source is None else results_folder(source)
+    if not with_mlflow and results is None:
+        raise InputError(f"--no-mlflow needs a folder of results, not {mask(str(source))}")
+    if results is not None and not with_mlflow:
+        return _index_alone(results, index_port, _NOT_WANTED)
     if results is not None and not (results / DATABASE).is_file():
         return _index_alone(results, index_port, _NONE_LOGGED)
     if not is_installed() and results is not None:
@@ -92,7 +113,8 @@ def serve(source: str | None, default: str, port: int | None, index_port: int | 
     index = None if results is None else Index(results, index_port, port)
     if index is not None:
         print(f"Sweeps and their verdicts\n\n    {index.address}\n")
-    print(f"MLflow UI of {mask(uri)}\n\n    {address(uri, port)}\n\nCtrl-C ends it.", flush=True)
+    print(f"MLflow UI of {mask(uri)}\n\n    {address(uri, port)}\n")
+    print(f"{_OPEN_TO_ALL}\nCtrl-C ends it.", flush=True)
     if index is not None:
         _serve_beside(index)
     os.environ.update({k: v for k, v in _ENVIRONMENT.items() if k not in os.environ})

@@ -1,4 +1,8 @@
-"""Server of the index: the page, its changes, the files of sweeps; tags and removal of sweeps."""
+"""Server of the index: the page, its changes, the files of sweeps; tags and removal of sweeps.
+
+Any account of the machine can reach the port, so the server answers those alone who know its token:
+it stands in the address that is printed, and in a cookie once that was opened.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import contextlib
 import hmac
 import json
 import secrets
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,6 +20,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from sim.base.errors import InputError
+from sim.base.reading import parse_json
 from sweep.grid.tracking_uri import sqlite_uri
 from sweep.report import index
 from sweep.store import removal, sweep_list, tags
@@ -24,7 +30,14 @@ from sweep.ui.mlflow_server import DATABASE, HOST, PORT, address, ports
 
 MAX_BODY_BYTES = 10_000
 TOKEN_HEADER = "X-Sweep-Token"
+TOKEN = "token"
+"""Parameter of the printed address."""
+WHERE = "open the address that `python -m sweep ui` printed where it was started: it has the token"
+_WAIT_S = 30.0
+"""Longest wait for the next part of a request."""
+_MOST_IGNORED_BYTES = 1_000_000
 _COMMON_HEADERS = {
+    "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",
@@ -61,7 +74,9 @@ class Index:
         first = PORT if mlflow_port is None else mlflow_port + 1
         self._server = _listening(self._handler(), [port] if port else ports(first))
         self.port: int = self._server.server_port
-        self.address = f"http://{HOST}:{self.port}/"
+        self.address = f"http://{HOST}:{self.port}/?{TOKEN}={self.token}"
+        # other servers of this machine have the same cookies, as these know no port
+        self.cookie_name = f"sweep-ui-{self.port}"
 
     def serve(self, while_true: Callable[[], bool] = lambda: True) -> None:
         """Answer until interrupted or until `while_true`, called every second, returns False."""
@@ -120,6 +135,10 @@ class Index:
         handler = type("Handler", (_Handler,), {"served": self, "extensions_map": types})
         return partial(handler, directory=str(self.results))
 
+    def is_token(self, text: str) -> bool:
+        """Tell whether a text is the token, in the same time for any text of its length."""
+        return hmac.compare_digest(text.encode(errors="replace"), self.token.encode())
+
     def is_allowed_host(self, host: str) -> bool:
         """Tell whether a request names this server, not a foreign name of this machine."""
         return host in (f"{HOST}:{self.port}", f"localhost:{self.port}")
@@ -138,14 +157,19 @@ class _Handler(SimpleHTTPRequestHandler):
     """Answers requests to `served`."""
 
     served: Index
+    timeout = _WAIT_S
     _policy = ""  # Content-Security-Policy of the answer
+    _cookie = ""  # Set-Cookie of the answer
 
     def do_GET(self) -> None:
         """Answer with the page, its changes, or a file of a sweep."""
         url = self._url()
-        if not self.served.is_allowed_host(self.headers.get("Host", "")):
-            self.send_error(403)  # a foreign page whose name resolves to this machine
-        elif url is None:
+        try:
+            self._check_sender(url)
+        except RequestError as error:
+            self._answer(error.status, f"{error}\n", "text/plain")
+            return
+        if url is None:
             self.send_error(404)
         elif url.path == "/":
             self._answer(200, self.served.page(), "text/html")
@@ -164,19 +188,44 @@ class _Handler(SimpleHTTPRequestHandler):
         except RequestError as error:
             message, status = str(error), error.status
         self._answer(status, json.dumps({"message": message}), "application/json")
+        if status == 413:
+            self._ignore_rest()
+
+    def _check_sender(self, url: Any) -> None:
+        """Refuse a request that does not prove who sends it; let a browser keep the token."""
+        if not self.served.is_allowed_host(self.headers.get("Host", "")):
+            # a foreign page whose name resolves to this machine, or a tunnel
+            hosts = f"{HOST}:{self.served.port} and localhost:{self.served.port}"
+            raise RequestError(403, f"this server answers at {hosts} alone: forward the same port")
+        if url is not None and url.path == "/":
+            tokens = parse_qs(url.query).get(TOKEN, [])
+            if any(map(self.served.is_token, tokens)):
+                attributes = "HttpOnly; SameSite=Strict; Path=/"
+                self._cookie = f"{self.served.cookie_name}={self.served.token}; {attributes}"
+                return
+        for part in self.headers.get("Cookie", "").split(";"):
+            name, _, value = part.strip().partition("=")
+            if name == self.served.cookie_name and self.served.is_token(value):
+                return
+        raise RequestError(403, WHERE)
 
     def _checked_request(self) -> tuple[str, Any]:
         """Return path and body of a POST; refuse those of other pages."""
         headers, own = self.headers, self.headers.get("Host", "")
         length = headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
-            raise RequestError(413, f"a request has at most {MAX_BODY_BYTES} bytes")
-        body = self.rfile.read(int(length))  # in any case: else the browser may miss the answer
+        if not length.isdecimal() or len(length) > 9 or int(length) > MAX_BODY_BYTES:
+            raise RequestError(413, f"a request gives its length, at most {MAX_BODY_BYTES} bytes")
+        try:
+            body = self.rfile.read(int(length))  # in any case: else the browser may miss the answer
+        except TimeoutError:
+            raise RequestError(408, "the request is shorter than it says") from None
         token = headers.get(TOKEN_HEADER, "")
+        if not token:
+            raise RequestError(403, WHERE)
         is_own = (
             self.served.is_allowed_host(own)
             and headers.get("Origin", f"http://{own}") == f"http://{own}"
-            and hmac.compare_digest(token.encode(), self.served.token.encode())
+            and self.served.is_token(token)
         )
         if not is_own:
             raise RequestError(403, "this page is out of date; load it again")
@@ -184,9 +233,19 @@ class _Handler(SimpleHTTPRequestHandler):
         if url is None or url.path not in ("/tags", "/remove"):
             raise RequestError(404, "there is no such action")
         try:
-            return url.path, json.loads(body)
+            return url.path, parse_json(body)
         except ValueError as error:
-            raise RequestError(400, "the request is not JSON") from error
+            raise RequestError(400, "the request is not JSON, or nested too deeply") from error
+
+    def _ignore_rest(self) -> None:
+        """Read on for a moment: a client that still sends would miss the answer."""
+        with contextlib.suppress(OSError):
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_WR)
+            self.connection.settimeout(1.0)
+            n_bytes = 0
+            while n_bytes < _MOST_IGNORED_BYTES and (part := self.connection.recv(1 << 16)):
+                n_bytes += len(part)
 
     def _url(self) -> Any:
         with contextlib.suppress(ValueError):  # http://[ is no URL
@@ -205,8 +264,12 @@ class _Handler(SimpleHTTPRequestHandler):
         """Add the headers of every answer."""
         for name, value in _COMMON_HEADERS.items():
             self.send_header(name, value)
-        if self._policy:
-            self.send_header("Content-Security-Policy", self._policy)
+        for name, value in (
+            ("Content-Security-Policy", self._policy),
+            ("Set-Cookie", self._cookie),
+        ):
+            if value:
+                self.send_header(name, value)
         super().end_headers()
 
     def do_HEAD(self) -> None:

@@ -12,7 +12,7 @@ import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -48,11 +48,13 @@ def tracked(folder: Path, uri: str) -> track.LogResult:
     )
 
 
-def fetch(url: str, body: dict[str, object] | None = None) -> bytes:
+def fetch(
+    url: str, body: dict[str, object] | None = None, headers: Mapping[str, str] | None = None
+) -> bytes:
     request = urllib.request.Request(
         url,
         data=None if body is None else json.dumps(body).encode(),
-        headers={"Content-Type": "application/json"},
+        headers={"Content-Type": "application/json", **(headers or {})},
     )
     with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
         return bytes(answer.read())
@@ -78,6 +80,7 @@ def ui_server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         assert [path.name for path in results.parent.iterdir()] == [ODD_NAME]
         assert f"http://127.0.0.1:{running.port}/#/experiments/1/runs" in running.log.read_text()
         assert "http://localhost" not in running.log.read_text()
+        assert "MLflow has no password" in running.log.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +114,7 @@ def test_the_ui_serves_the_sweep_with_its_cells_below_it(server: str) -> None:
 @pytest.mark.e2e
 @pytest.mark.slow
 def test_the_index_is_served_beside_it(ui_server: Served) -> None:
-    (address,) = re.findall(r"http://127.0.0.1:\d+/$", ui_server.log.read_text(), re.MULTILINE)
+    (address,) = re.findall(r"http://127.0.0.1:\d+/\?token=.*", ui_server.log.read_text())
     assert b"<title>Sweeps</title>" in fetch(address)
 
 
@@ -254,6 +257,18 @@ def test_without_mlflows_server_the_index_is_served(
     assert command in capsys.readouterr().out
 
 
+def test_the_index_alone_is_served_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mlflow.db").touch()
+    serve = ui.Index.serve
+    monkeypatch.setattr(ui.Index, "serve", lambda index: serve(index, while_true=lambda: False))
+    assert ui.main([str(tmp_path), "--no-mlflow"]) == 0
+    assert main.main(["ui", str(tmp_path), "--no-mlflow"]) == 0
+    assert capsys.readouterr().out.count("MLflow's pages are not served") == 2
+    assert ui.main([f"sqlite:///{tmp_path}/mlflow.db", "--no-mlflow"]) == 2
+
+
 def test_a_taken_port_is_skipped() -> None:
     with socket.socket() as taken:
         taken.bind((ui.HOST, 0))
@@ -278,14 +293,15 @@ def test_an_index_of_results_without_mlflow(fake: Command, tmp_path: Path) -> No
     try:
         assert process.stdout is not None
         output = b"".join(process.stdout.readline() for _ in range(5)).decode()
-        assert f"http://127.0.0.1:{port}/" in output
         base = f"http://127.0.0.1:{port}"
-        assert folder.name.encode() in fetch(f"{base}/")
-        assert b"fifo" in fetch(f"{base}/sweeps/{folder.name}/report.html")
+        (token,) = re.findall(rf"    {base}/\?token=([\w-]{{43}})\n", output)
+        assert folder.name.encode() in fetch(f"{base}/?token={token}")
+        cookie = {"Cookie": f"sweep-ui-{port}={token}"}
+        assert b"fifo" in fetch(f"{base}/sweeps/{folder.name}/report.html", headers=cookie)
         inside = (f"sweeps/{folder.name}/", f"journal/{folder.name}.jsonl", "secret.txt")
         for path in (*inside, "sweeps/../secret.txt", "sweeps/%2e%2e/secret.txt", "cache/"):
             with pytest.raises(urllib.error.HTTPError, match="404"):
-                fetch(f"{base}/{path}")
+                fetch(f"{base}/{path}", headers=cookie)
         foreign_host = urllib.request.Request(f"{base}/", headers={"Host": "evil.example"})
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(foreign_host, timeout=PATIENCE_S)

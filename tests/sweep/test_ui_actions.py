@@ -54,8 +54,12 @@ def exchange(index: Index, *request: Any) -> tuple[http.client.HTTPResponse, str
         return answer, answer.read().decode()
 
 
+def cookie(index: Index) -> dict[str, str]:
+    return {"Cookie": f"{index.cookie_name}={index.token}"}
+
+
 def get(index: Index, path: str) -> str:
-    answer, text = exchange(index, "GET", path)
+    answer, text = exchange(index, "GET", path, None, cookie(index))
     assert answer.status == 200
     return text
 
@@ -130,6 +134,10 @@ def test_other_pages_can_change_nothing(served: Index) -> None:
     ("path", "body", "status"),
     [
         ("/remove", "{", 400),
+        ("/remove", "[" * MAX_BODY_BYTES, 400),
+        ("/remove", '{"sweep":' * 1000, 400),
+        ("/remove", "\xff", 400),
+        ("/tags", {**ANY, "add": ["\ud800"]}, 409),
         ("/remove", [], 404),
         ("/remove", {"sweep": ["b-12345678"]}, 404),
         ("/remove", {"sweep": "../b-12345678"}, 404),
@@ -150,14 +158,25 @@ def test_a_malformed_request_changes_nothing(
 
 def test_a_long_request_is_not_read(served: Index) -> None:
     assert post(served, "/tags", "{}", length=str(MAX_BODY_BYTES + 1))[0] == 413
-    assert post(served, "/tags", "{}", length="-1")[0] == 413
+    for length in ("-1", "", "1" * 5000, "1e3"):
+        assert post(served, "/tags", "{}", length=length)[0] == 413
+    # all of it was on its way: the answer arrives nevertheless
+    status, message = post(served, "/tags", "[" * 40 * MAX_BODY_BYTES)
+    assert (status, message) == (413, "a request gives its length, at most 10000 bytes")
+
+
+def test_a_request_that_is_shorter_than_it_says_is_answered(
+    served: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sweep.ui.index_server._Handler.timeout", 0.2)
+    assert post(served, "/tags", "{}", length="100")[0] == 408
 
 
 def test_files_of_sweeps_can_not_read_the_token(served: Index) -> None:
     folder = served.results / "sweeps" / "a-12345678"
     folder.mkdir(parents=True)
     (folder / "report.html").write_text("<script></script>")
-    answer, _ = exchange(served, "GET", "/sweeps/a-12345678/report.html")
+    answer, _ = exchange(served, "GET", "/sweeps/a-12345678/report.html", None, cookie(served))
     policy = answer.getheader("Content-Security-Policy") or ""
     assert policy.startswith("sandbox ")
     assert "allow-same-origin" not in policy

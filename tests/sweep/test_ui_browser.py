@@ -120,6 +120,33 @@ def test_a_running_sweep_moves_without_reloading(opened: Any, results: Path) -> 
     assert f"{name}: las is <best>." in row(opened, name).inner_text()
 
 
+def test_the_address_keeps_no_token_and_reports_open(opened: Any) -> None:
+    base = opened.url
+    assert "token" not in base
+    assert base.endswith("/")
+    opened.reload()
+    opened.evaluate("window.isTheSame = true")
+    assert opened.url == base
+    assert opened.evaluate("document.cookie") == ""  # out of reach of scripts
+    with opened.context.new_page() as page:
+        page.goto(base)
+        page.get_by_role("link", name=f"report of {NAMES[1]}").click()
+        page.get_by_role("heading", name="report").wait_for()
+        page.reload()  # a page in a sandbox, too
+        page.get_by_role("heading", name="report").wait_for()
+        assert "token" not in page.evaluate("document.referrer")
+
+
+def test_the_page_of_another_server_says_where_its_address_is(chromium: Any, results: Path) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    with serving(results) as served:
+        page.goto(served.address)
+        served.token = "another"  # as of a server that was started anew at this port
+        page.get_by_text("open the address that `python -m sweep ui` printed").wait_for()
+    context.close()
+
+
 def test_a_folder_that_is_still_to_be_made(chromium: Any, tmp_path: Path) -> None:
     results, page = tmp_path / "results", chromium.new_page()
     with serving(results) as served:

@@ -15,7 +15,7 @@ WHOLE = b"<p>whole</p>"
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     results = tmp_path_factory.mktemp("results")
     folder = results / "sweeps" / "x"
     folder.mkdir(parents=True)
@@ -27,13 +27,13 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     stop = threading.Event()
     thread = threading.Thread(target=index.serve, args=(lambda: not stop.is_set(),))
     thread.start()
-    yield index.port
+    yield index
     stop.set()
     thread.join()
 
 
-def answer(port: int, request: bytes) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+def answer(index: Index, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", index.port), timeout=60) as connection:
         connection.sendall(request)
         parts = []
         while part := connection.recv(1 << 16):
@@ -41,8 +41,13 @@ def answer(port: int, request: bytes) -> bytes:
     return b"".join(parts)
 
 
-def get(port: int, path: bytes) -> bytes:
-    return answer(port, b"GET %b HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % (path, port))
+def cookie(index: Index) -> bytes:
+    return f"Cookie: a=b; {index.cookie_name}={index.token}\r\n".encode()
+
+
+def get(index: Index, path: bytes) -> bytes:
+    host = b"Host: localhost:%d\r\n" % index.port
+    return answer(index, b"GET %b HTTP/1.1\r\n%b%b\r\n" % (path, host, cookie(index)))
 
 
 @pytest.mark.parametrize(
@@ -73,26 +78,27 @@ def get(port: int, path: bytes) -> bytes:
     ],
 )
 def test_a_path_outside_the_pages_is_not_found(
-    port: int, path: bytes, capfd: pytest.CaptureFixture[str]
+    served: Index, path: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert get(port, path).split(b"\r\n")[0].startswith(b"HTTP/1.0 404 ")
+    assert get(served, path).split(b"\r\n")[0].startswith(b"HTTP/1.0 404 ")
     assert capfd.readouterr().err == ""
 
 
-def test_pages_are_served(port: int) -> None:
-    assert get(port, b"/sweeps/x/report.html").endswith(WHOLE)
-    assert get(port, b"/sweeps/x/report.html?x=%00").endswith(WHOLE)
-    assert get(port, b"/").startswith(b"HTTP/1.0 200 ")
+def test_pages_are_served(served: Index) -> None:
+    assert get(served, b"/sweeps/x/report.html").endswith(WHOLE)
+    assert get(served, b"/sweeps/x/report.html?x=%00").endswith(WHOLE)
+    assert get(served, b"/").startswith(b"HTTP/1.0 200 ")
 
 
 def test_a_browser_that_hangs_up_leaves_no_traceback(
-    port: int, capfd: pytest.CaptureFixture[str]
+    served: Index, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(20):
-        client = socket.create_connection(("127.0.0.1", port))
+        client = socket.create_connection(("127.0.0.1", served.port))
         # closed with a reset: the server's next read or write fails
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % port)
+        head = b"GET / HTTP/1.1\r\nHost: localhost:%d\r\n" % served.port
+        client.sendall(head + cookie(served) + b"\r\n")
         client.close()
-    assert get(port, b"/").startswith(b"HTTP/1.0 200 ")
+    assert get(served, b"/").startswith(b"HTTP/1.0 200 ")
     assert capfd.readouterr().err == ""

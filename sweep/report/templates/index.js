@@ -7,6 +7,8 @@
   const said = document.getElementById("said"), tools = document.querySelector(".tools");
   let version = Number(document.body.dataset.version ?? 0);
   root.classList.add("js");
+  // the token is in a cookie now: neither the history nor a bookmark needs it
+  if (location.search) history.replaceState(null, "", location.pathname + location.hash);
 
   // sort: the column and its direction; equal keys by the last run, newest first
   const DATE = 1;
@@ -140,6 +142,7 @@
     isAsking = true;
     try {
       const answer = await fetch(`changes.json?since=${version}`, { cache: "no-store" });
+      if (answer.status === 403) { location.reload(); return; } // another server: it says where its address is
       if (!answer.ok) throw new Error(answer.statusText);
       apply(await answer.json());
       if (pause > 2000) say("The server answers again.");
