@@ -69,7 +69,8 @@ test-long: $(READY)
 	SIM_VARIANTS=exact $(BIN)/python -m pytest -q -n 2 --dist worksteal $(KERNEL_TESTS) \
 		tests/policies/test_invariants.py
 
-# the same kernels as plain Python, where a local that is never assigned shows
+# the same kernels as plain Python, where a local that is never assigned shows, and where accounts
+# are checked after each instant of random worlds (test_checked_runs.py)
 test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
 		tests/policies/test_orders.py tests/sim/dags tests/sim/lineage \

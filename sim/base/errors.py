@@ -89,5 +89,9 @@ class EvaluatorError(SimError):
     """Invalid result of an evaluator."""
 
 
+class AccountError(SimError):
+    """Accounts of a checked run that do not add up: a fault of the simulator."""
+
+
 class DeadlockError(SimError):
     """Deadlock: unfinished jobs, no running task, and no event to come."""

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4
-from sim.base.errors import DeadlockError, InputError, PolicyError
+from sim.base.errors import AccountError, DeadlockError, InputError, PolicyError
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits, check_room
+from sim.engine.accounts import broken_account
 from sim.engine.batches import Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
@@ -44,7 +45,10 @@ def simulate(
     state, changed = layout.make(arrays), plan.take_changed()
     run = compiled_variant(features, state, changed)
     recorder = Recorder(arrays, features)
-    if not _alternate(run, state, changed, arrays, recorder, policy, memory, world, plan, limits):
+    code = _alternate(run, state, changed, arrays, recorder, policy, memory, world, plan, limits)
+    if code == kernel.WRONG:
+        raise AccountError(broken_account(arrays))
+    if code != kernel.DONE:
         raise DeadlockError(_stuck(workload, arrays))
     if record_tasks:
         recorder.finish()
@@ -110,8 +114,8 @@ def _alternate(
     world: World,
     plan: Plan,
     limits: list[LimitsSet],
-) -> bool:
-    """Run to the end and append to `limits`; False if jobs are left that can never go on."""
+) -> int:
+    """Run to the end and append to `limits`; return the last code of the event loop."""
     code = run(state, changed, -1)
     counts, times = arrays["state_i"], arrays["state_f"]
     kinds, rows = arrays["state_event_kind"], arrays["state_event_row"]
@@ -138,7 +142,7 @@ def _alternate(
         if limited:
             limits.append((now, *limited))
         code = run(state, changed, len(changed))
-    return bool(code == kernel.DONE)
+    return code
 
 
 def _checked_timer(timer_s: float, now: float) -> float:

@@ -34,9 +34,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, help="(default: a fresh one)")
     parser.add_argument("--keep", type=Path, default=KEPT, help="folder of worlds that fail")
     parsed = parser.parse_args(arguments)
+    # with accounts that are checked after each instant;
     # a few wide variants of compiled kernels, as in the tests; any variant as plain Python
     plain = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     os.environ.setdefault("SIM_VARIANTS", "exact" if plain else "wide")
+    os.environ.setdefault("SIM_CHECKS", "1")
     seed = secrets.randbits(32) if parsed.seed is None else parsed.seed
     counts = run(seed, parsed.seconds, parsed.keep)
     print("\n".join(report(counts, seed)), flush=True)

@@ -58,3 +58,5 @@ EVICTS = Feature("EVICTS")
 CHOOSES = Feature("CHOOSES")
 """Tasks choose among machines, are restricted to some, or take devices
 (`sim.engine.kernels.choice`)."""
+CHECKS = Feature("CHECKS")
+"""After each instant the accounts are summed anew (`sim.engine.kernels.conserve`): SIM_CHECKS=1."""

@@ -337,6 +337,13 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_refined", "i4", "J:LEARNING", 0),  # jobs to read anew
     ("state_seen_left", "i4", "J:LEARNING", 0),  # when the job was last refined
     ("state_seen_started", "i4", "J:LEARNING", 0),
+    # checked runs: sums over running tasks and held slots, of each account
+    ("state_sum_machine", "i8", "M:CHECKS, R", 0),
+    ("state_sum_job", "i8", "J:CHECKS, R", 0),
+    ("state_sum_running", "i4", "J:CHECKS", 0),
+    ("state_sum_queue", "i8", "Q:CHECKS, R", 0),
+    ("state_sum_org", "i8", "O:CHECKS, R", 0),
+    ("state_sum_is_free", "i1", "S:CHECKS", 0),  # the slot is on the stack of free ones
     # events for the policy
     ("state_event_kind", "i4", "V", 0),
     ("state_event_row", "i4", "V", 0),

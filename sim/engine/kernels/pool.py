@@ -22,7 +22,8 @@ from sim.engine.kernels.batches import (
     records_full,
     start_batch,
 )
-from sim.engine.kernels.features import DYNAMIC_ORDER, SERVICE, USAGE
+from sim.engine.kernels.conserve import is_broken
+from sim.engine.kernels.features import CHECKS, DYNAMIC_ORDER, SERVICE, USAGE
 from sim.engine.kernels.heaps import ONE, fin_sink
 from sim.engine.kernels.service import accrue, drop_crossing, schedule_crossing
 from sim.engine.kernels.state import (
@@ -66,6 +67,8 @@ def run_pool(st):
     n = counters[N_FIN]
     now = st.state_f[NOW]
     while n > 2:
+        if CHECKS and is_broken(st):
+            break
         end = fin_time[0]
         if end >= horizon or fin_time[1] == end or fin_time[2] == end:
             break

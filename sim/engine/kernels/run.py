@@ -18,9 +18,11 @@ from sim.base.jit import compiled, inlined, is_cached, jit, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
 from sim.engine.kernels.batches import begin_batches, records_full
 from sim.engine.kernels.classes import dispatch_classes
+from sim.engine.kernels.conserve import is_broken
 from sim.engine.kernels.dispatch import dispatch_strict
 from sim.engine.kernels.features import (
     BATCHES,
+    CHECKS,
     CLASSES,
     DYNAMIC_ORDER,
     EVICTS,
@@ -83,7 +85,7 @@ from sim.engine.kernels.state import (
 )
 from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, update_wait_queue
 
-DONE, NEEDS_POLICY, STUCK, FULL = range(4)
+DONE, NEEDS_POLICY, STUCK, FULL, WRONG = range(5)
 
 MAX_IDLE_TICKS = 10_000
 """Deadlock limit: timer ticks in a row with nothing running, arriving or started."""
@@ -92,6 +94,8 @@ MAX_IDLE_TICKS = 10_000
 @jit
 def run(st, changed, n_changed):
     """Run until DONE, STUCK, an instant with events for the policy, or the records are FULL.
+
+    A checked run also returns if its accounts are WRONG.
 
     With events (NEEDS_POLICY), the policy `changed` the first `n_changed` jobs. -1 at the first
     call, before any placement, and to go on once the records are empty again.
@@ -108,6 +112,8 @@ def run(st, changed, n_changed):
             drop_stale(st)
         if POOL:
             run_pool(st)
+        if CHECKS and is_broken(st):
+            return WRONG
         if st.state_i[JOBS_LEFT] == 0:
             return DONE
         if BATCHES and records_full(st):

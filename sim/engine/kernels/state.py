@@ -26,7 +26,7 @@ BLOCK = 64
 """Buckets that are tried on a machine at once."""
 
 # registers of state_f
-NOW, TIMER, SUM_WORTH, SUM_REMAINING, MAX_PRIORITY, REFINE_AT = range(6)
+NOW, TIMER, SUM_WORTH, SUM_REMAINING, MAX_PRIORITY, REFINE_AT, CHECKED_AT = range(7)
 # registers of p_pack
 PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
 # registers of p_learn
@@ -69,6 +69,8 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_STOPS,
     N_OVER,
     BARRED,
+    BROKEN,
+    BROKEN_ROW,
     # configuration
     SHARE,
     UNIT,
@@ -105,12 +107,13 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     LEARNING,
     ESTIMATES,
     REFINE_ALL,
-) = range(71)
-N_I = 71
+) = range(73)
+N_I = 73
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened since all
 # jobs were refined; N_URGENT: events that are not deferred; N_OVER: jobs above their run limit;
-# BARRED: pools of machines that the stage to be placed may not take.
+# BARRED: pools of machines that the stage to be placed may not take; BROKEN, BROKEN_ROW: a
+# `sim.engine.kernels.conserve` code in a checked run, and where.
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.
@@ -131,7 +134,8 @@ N_I = 71
 # out_job_estimate is filled. REFINE_ALL: refined jobs are read anew, changed or not.
 # A condition that costs more than a read of a register is a feature (`if GANGS:`). SUM_WORTH and
 # SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`); MAX_PRIORITY is the
-# largest number of p_turn_priority so far; REFINE_AT is the time of the next refinement.
+# largest number of p_turn_priority so far; REFINE_AT is the time of the next refinement, CHECKED_AT
+# that of the last check of a checked run.
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

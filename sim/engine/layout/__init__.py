@@ -107,7 +107,7 @@ def lay_out(
     stage_lag = frozen(np.array([cluster.stage_lag_s] if cluster.stage_lag_s else [], np.float64))
     conditions = {
         "BUCKETS": buckets,
-        "CAPACITIES": variable_ends or "HOLDS" in features,
+        "CAPACITIES": variable_ends or bool(features & {"HOLDS", "CHECKS"}),
         "DEFERS": bool(plan.deferred),
         "DEVICES": record_tasks and bool(flags[layout.CONSTRAINED]),
         "SCORES": bool(flags[layout.CACHES_SCORES]),
@@ -199,7 +199,7 @@ def lay_out(
         **replan_fields(plan, n_jobs),
         **learning_fields(plan),
         "state_f": np.array(
-            [0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority), np.inf]
+            [0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority), np.inf, 0.0]
         ),
         "state_i": flags,
         **{f"state_job_{name}": views[name] for name in _JOB_VIEWS},

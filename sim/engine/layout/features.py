@@ -46,7 +46,13 @@ def select_features(
     needed = _needed(columns, cluster, plan, events, n_queues, remote)
     if in_pools and has.STRICT in needed:
         needed = needed - {has.STRICT} | {has.CLASSES}
-    return frozenset(str(feature) for feature in _rounded(needed))
+    checks = {has.CHECKS} if is_checked() else set()
+    return frozenset(str(feature) for feature in _rounded(needed) | checks)
+
+
+def is_checked() -> bool:
+    """Tell whether runs check their accounts after each instant (SIM_CHECKS=1)."""
+    return os.environ.get("SIM_CHECKS", "0") not in ("", "0")
 
 
 def _rounded(needed: set[Feature]) -> set[Feature]:

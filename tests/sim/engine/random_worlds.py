@@ -16,8 +16,9 @@ import sim
 from policies.base import Policy
 from sim import transforms
 from sim.cluster.faults import Outages, Slowdowns
-from sim.engine.plan import NO_LIMIT, Choice, Device, Machine, Mix
+from sim.engine.plan import NO_LIMIT, Choice, Device, Machine, Mix, Order
 from tests.sim.engine.strategies import AnyPlan
+from tests.sim.engine.test_batches import AnyQueues
 from tests.sim.engine.test_places import AnyPlaces
 from tests.sim.engine.test_replan import AnyReplan
 
@@ -25,7 +26,7 @@ MECHANISMS = (
     *("pool", "batches", "gangs", "inputs", "failures", "remote", "outages", "slow periods"),
     *("launch lags", "stage lags", "hard queues", "weighted queues", "fungible", "classes"),
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
-    *("planning", "skip", "pack"),
+    *("planning", "skip", "pack", "like tasks"),
 )
 QUEUES = ("q0", "q1", "q2")
 KINDS = (
@@ -43,6 +44,8 @@ def draw(rng: np.random.Generator) -> World:
     on = {name for name in MECHANISMS if rng.random() < share}
     if rng.random() < 0.3:  # few meet by chance
         on |= {str(name) for name in rng.choice(MECHANISMS, 2, replace=False)}
+    if "like tasks" in on:
+        on |= {"batches"}
     rigid = bool(on & {"reservations", "planning"})
     jobs = _jobs(rng, on, rigid)
     world: World = {
@@ -214,6 +217,12 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
         return policy | {"kind": "reserves", "reservations": depth}
     if "planning" in on:
         return policy | {"kind": "replans"}
+    if "like tasks" in on:
+        names = ("plan_seed", "fit", "callbacks")
+        order, packs = int(rng.integers(len(Order))), "pack" in on and rng.random() < 0.5
+        return {name: policy[name] for name in names} | {
+            "kind": "queues", "order": order, "packs": packs
+        }  # fmt: skip
     n_held = int(rng.choice([1, 2, 99])) if "holds" in on else 0
     more = {"evicts": "evictions" in on, "n_held": n_held, "chooses": "choice" in on}
     return policy | more
@@ -271,7 +280,7 @@ class Replans(_Learns, AnyReplan):
     name: ClassVar[str] = "any-replan"
 
 
-POLICIES = {"plan": AnyMechanism, "reserves": Reserves, "replans": Replans}
+POLICIES = {"plan": AnyMechanism, "queues": AnyQueues, "reserves": Reserves, "replans": Replans}
 
 
 def build(world: World) -> tuple[sim.Workload, sim.Cluster, Policy]:

@@ -1,0 +1,140 @@
+"""Conservation: after each instant of a checked run, what is held and what is free add up.
+
+The use of each machine, job, queue and organisation is summed anew from the tasks that run and the
+slots that gangs hold, and compared with the accounts that the event loop keeps. Runs are checked
+with SIM_CHECKS=1; without it this is not compiled.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.base.jit import part
+from sim.engine.kernels.features import BATCHES, GANGS, POOL, USAGE
+from sim.engine.kernels.lifecycle import HELD
+from sim.engine.kernels.resources import demand_row
+from sim.engine.kernels.state import (
+    BROKEN,
+    BROKEN_ROW,
+    CHECKED_AT,
+    FAILS,
+    HARD_CAPS,
+    N_RIGID,
+    N_SLOT_FREE,
+    NOW,
+)
+
+CONSERVED, TIME, MACHINE, OVERFULL, RUNNING, TASKS, JOB, QUEUE, ORGANISATION, CAP = range(10)
+"""Codes of what is broken, in BROKEN; BROKEN_ROW is the machine, job, queue or organisation."""
+
+
+@part
+def is_broken(st):
+    """Check the accounts at this instant; tell whether one is wrong, now or before."""
+    if st.state_i[BROKEN] == CONSERVED:
+        if not st.state_f[NOW] >= st.state_f[CHECKED_AT]:
+            _break(st, TIME, 0)
+        st.state_f[CHECKED_AT] = st.state_f[NOW]
+        _sum_use(st)
+        _check_machines(st)
+        _check_jobs(st)
+        if USAGE:
+            _check_queues(st)
+    return st.state_i[BROKEN] != CONSERVED
+
+
+@part
+def _break(st, code, row):
+    """Note a broken account, the first."""
+    if st.state_i[BROKEN] == CONSERVED:
+        st.state_i[BROKEN] = code
+        st.state_i[BROKEN_ROW] = row
+
+
+@part
+def _sum_use(st):
+    """Sum what each machine and each job holds, and the tasks of each job that run."""
+    st.state_sum_machine[:] = 0
+    st.state_sum_job[:] = 0
+    st.state_sum_running[:] = 0
+    st.state_sum_is_free[:] = 0
+    for i in range(st.state_i[N_SLOT_FREE]):
+        st.state_sum_is_free[st.state_slot_free[i]] = 1
+    for slot in range(len(st.state_slot_task)):
+        if st.state_sum_is_free[slot]:
+            continue
+        g, machine = st.state_slot_stage[slot], st.state_slot_machine[slot]
+        j = st.w_stage_job[g]
+        count = st.state_slot_count[slot] if BATCHES else 1
+        st.state_sum_running[j] += count
+        if GANGS and st.state_slot_flag[slot] & HELD:
+            _hold(st, j, machine, st.w_job_slot, j, count)
+        else:
+            _hold(st, j, machine, st.w_stage_demand, demand_row(st, g), count)
+    if GANGS:
+        for j in range(len(st.state_job_idle_held)):
+            base = st.w_job_held0[j]
+            for i in range(max(st.state_job_idle_held[j], 0)):
+                _hold(st, j, st.state_held_machine[base + i], st.w_job_slot, j, 1)
+
+
+@part
+def _hold(st, j, machine, demand, row, count):
+    for r in range(demand.shape[1]):
+        st.state_sum_machine[machine, r] += count * demand[row, r]
+        st.state_sum_job[j, r] += count * demand[row, r]
+
+
+@part
+def _check_machines(st):
+    """Check free + held = capacity, and that no machine gives more than it has of a rigid one."""
+    for machine in range(st.state_mach_free.shape[0]):
+        for r in range(st.state_mach_free.shape[1]):
+            free = st.state_mach_free[machine, r]
+            if free + st.state_sum_machine[machine, r] != st.c_capacity[machine, r]:
+                _break(st, MACHINE, machine)
+            if r < st.state_i[N_RIGID] and free < 0:
+                _break(st, OVERFULL, machine)
+
+
+@part
+def _check_jobs(st):
+    """Check the counts of each job's tasks: running, started, done and left ones."""
+    for j in range(len(st.state_job_running)):
+        if st.state_job_running[j] != st.state_sum_running[j]:
+            _break(st, RUNNING, j)
+        left, first, end = 0, st.w_job_stage0[j], st.w_job_stage0[j + 1]
+        for g in range(first, end):
+            left += st.state_stage_left[g]
+        n_tasks = st.w_stage_task0[end] - st.w_stage_task0[first]
+        if left != st.state_job_left[j] or left + st.state_job_done[j] != n_tasks:
+            _break(st, TASKS, j)
+        # a task whose output is lost starts once more
+        n_started = st.state_job_running[j] + st.state_job_done[j]
+        if not st.state_i[FAILS] and st.state_job_started[j] != n_started:
+            _break(st, TASKS, j)
+
+
+@part
+def _check_queues(st):
+    """Check the use of each job, queue and organisation, and the caps of organisations."""
+    st.state_sum_queue[:] = 0
+    st.state_sum_org[:] = 0
+    for j in range(len(st.state_job_running)):
+        for r in range(st.state_job_used.shape[1]):
+            used = st.state_sum_job[j, r]
+            if st.state_job_used[j, r] != used:
+                _break(st, JOB, j)
+            st.state_sum_queue[st.state_job_queue[j], r] += used
+            st.state_sum_org[st.w_job_org[j], r] += used
+    for q in range(st.state_queue_used.shape[0]):
+        for r in range(st.state_queue_used.shape[1]):
+            if st.state_queue_used[q, r] != st.state_sum_queue[q, r]:
+                _break(st, QUEUE, q)
+    if POOL:  # of one organisation, whose use nobody reads
+        return
+    for org in range(st.state_org_used.shape[0]):
+        for r in range(st.state_org_used.shape[1]):
+            if st.state_org_used[org, r] != st.state_sum_org[org, r]:
+                _break(st, ORGANISATION, org)
+            is_capped = st.state_i[HARD_CAPS] and r < st.state_i[N_RIGID]
+            if is_capped and st.state_org_used[org, r] > st.c_org_cap[org, r]:
+                _break(st, CAP, org)
