@@ -24,7 +24,7 @@ from sweep.execution import notes
 from sweep.grid.options import Options
 from sweep.grid.overrides import Assignment
 from sweep.store.folder import SweepFolder
-from sweep.store.provenance import other_bits
+from sweep.store.provenance import other_bits, other_code
 
 TRACES = "paths.traces"
 MAX_SEED = 10**9
@@ -128,7 +128,7 @@ def _compare(
         print(printable(f"row {cell.row}: {labels}: {cell.text}"), flush=True)
     with TemporaryDirectory(prefix="sweep-verify-") as work:
         checks = [*verification.compare_files(options, Path(work))]
-    _print_files(checks)
+    _print_files(checks, other_code(folder.provenance()))
     n_run, n_left = len(rows) - n_unchecked, n_rows - len(rows) + n_unchecked
     left = f"; {n_left} of {n_rows} rows were not checked" if n_left else ""
     print(f"{n_same} of {n_run} cells are the same, bit for bit{left}")
@@ -139,11 +139,13 @@ def _compare(
     return 0 if is_same else 1
 
 
-def _print_files(checks: Sequence[FileCheck]) -> None:
+def _print_files(checks: Sequence[FileCheck], other: str) -> None:
     """Print how files compare with those that the cells give: each difference in a line."""
-    for check in checks:
-        if check.state == "differs":
-            print(printable(f"{check.name} differs: {check.reason}"))
+    different = [check for check in checks if check.state == "differs"]
+    for check in different:
+        print(printable(f"{check.name} differs: {check.reason}"))
+    if different and other:
+        print(printable(f"{other}, which may tell the same cells otherwise"))
     same = [check for check in checks if check.state == "same"]
     if same:
         names = ", ".join(check.name for check in same)

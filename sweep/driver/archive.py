@@ -200,7 +200,7 @@ def _unpacked(file: Path, root: Path) -> OpenArchive:
     for damaged, reason in folder.damaged().items():
         raise InputError(f"{SWEEP}/{damaged}: {reason}", file=file, rule="archive")
     recorded.check(folder)
-    if folder.config()["sweep"] != folder.sweep:
+    if folder.config().get("sweep", folder.sweep) != folder.sweep:
         reason = f"{RECORD} calls it {folder.sweep!r}, and {CONFIG} does not"
         raise InputError(reason, file=file, rule="archive")
     return OpenArchive(file, folder, root, record["modules"], record["traces"])

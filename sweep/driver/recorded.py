@@ -60,12 +60,14 @@ def _check_columns(folder: SweepFolder, required: Sequence[str]) -> None:
         is_right = _TYPES.get(field.name, lambda kind: any(is_plain(kind) for is_plain in _PLAIN))
         if not is_right(field.type):
             raise folder.error(CELLS, f"its column {field.name!r} has the type {field.type}")
-    table = folder.cells(_PRESENT)
-    if not table.num_rows:
+    n_rows = 0
+    for part in folder.parts(columns=_PRESENT):
+        n_rows += part.num_rows
+        for name in _PRESENT:
+            if part[name].null_count:
+                raise folder.error(CELLS, f"its column {name!r} has rows without a value")
+    if not n_rows:
         raise folder.error(CELLS, "it has no rows")
-    for name in _PRESENT:
-        if table[name].null_count:
-            raise folder.error(CELLS, f"its column {name!r} has rows without a value")
 
 
 def parsed_config(row: int, text: str) -> dict[str, Any]:

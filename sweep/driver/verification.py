@@ -108,7 +108,10 @@ class Verification:
                 self._foreign.check_options(self._config["words"], options)
             request = recorded_request(self._config, options, work)
             # a folder may have been renamed on its way here
-            cells, sweep = cells_table.read(self._folder), str(self._config["sweep"])
+            cells, sweep = (
+                cells_table.read(self._folder),
+                str(self._config.get("sweep") or self._folder.sweep),
+            )
             replayed = replay(request, self._inputs, Cache(work), cells, sweep)
             target = SweepFolder.for_sweep(work, sweep)
             yield from remade.compare(self._folder, replayed, target, modules)

@@ -58,9 +58,14 @@ def collect(
     return provenance, mask(diff)
 
 
-def _git() -> tuple[dict[str, Any] | None, str]:
+def _is_checkout() -> bool:
+    """Tell whether this code runs from its own repository."""
     top = git_output(_ROOT, "rev-parse", "--show-toplevel")
-    if top is None or Path(top.strip()).resolve() != _ROOT:
+    return top is not None and Path(top.strip()).resolve() == _ROOT
+
+
+def _git() -> tuple[dict[str, Any] | None, str]:
+    if not _is_checkout():
         return None, ""
     commit = git_output(_ROOT, "rev-parse", "HEAD")
     diff = (
@@ -130,6 +135,16 @@ def other_bits(provenance: Mapping[str, Any]) -> str:
     if not changed:
         return ""
     return "; ".join(f"it was computed with {old}, this machine has {new}" for old, new in changed)
+
+
+def other_code(provenance: Mapping[str, Any]) -> str:
+    """Name the commit that wrote a sweep; empty if it is this one, or unknown."""
+    git = provenance.get("git")
+    recorded = git.get("commit") if isinstance(git, Mapping) else None
+    current = (git_output(_ROOT, "rev-parse", "HEAD") or "").strip() if _is_checkout() else ""
+    if not recorded or not current or recorded == current:
+        return ""
+    return f"they were written by commit {str(recorded)[:12]}, this is {current[:12]}"
 
 
 def _cpu() -> str:

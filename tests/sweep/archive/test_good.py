@@ -68,6 +68,16 @@ _CELLS = {
 }
 
 
+def test_a_file_that_other_code_wrote(good: Entries, box: Sandbox) -> None:
+    entries = dict(good)
+    entries["sweep/table.md"] += b"\n"
+    verified = box.attack(entries, "--cells=9")
+    assert verified.code == 1
+    assert "table.md differs: from line " in verified.out
+    assert "they were written by commit c, this is " in verified.out
+    assert "4 of 4 cells are the same, bit for bit" in verified.out
+
+
 def with_error(part: str, text: str) -> Change:
     """Change a part of the error of each row that failed."""
 
