@@ -42,7 +42,10 @@ def left_out_share(account: Mapping[str, Mapping[str, Any]], *, with_wasted: boo
 
 
 def changed_share(account: Mapping[str, Mapping[str, Any]]) -> float:
-    """Return the largest share of the log's work by which rounding and defaults change it."""
+    """Return the largest share of the log's work that a reader adds or takes away.
+
+    By rounding, by defaults, and where a log contradicts itself.
+    """
     shares = (_share(account[kind], "changed") for kind in WORK if kind in account)
     return max((abs(share) for share in shares), default=0.0)
 
@@ -99,10 +102,10 @@ def _plain_loss(kind: str, entry: Mapping[str, Any]) -> str:
 def _change(kind: str, entry: Mapping[str, Any]) -> str:
     if not abs(entry["changed"]) > NEGLIGIBLE * entry["log"]:
         return ""
-    verb = "take away" if entry["changed"] > 0 else "add"
+    verb = "takes away" if entry["changed"] > 0 else "adds"
     share = _percent(abs(entry["changed"]) / entry["log"]) if entry["log"] else "all"
     rules = ", ".join(rule for rule, _ in _ranked(entry["changed_by"]))
-    return f"rounding and defaults {verb} {share} of {KINDS.get(kind, kind)}: {rules}"
+    return f"the reader {verb} {share} of {KINDS.get(kind, kind)}: {rules}"
 
 
 def _rules(by_rule: Mapping[str, float], log: float, examples: Mapping[str, str]) -> str:

@@ -23,7 +23,7 @@ class Reading:
     jobs: int
     left_out_share: float  # of the log's work, without what options leave out
     unread_share: float  # the same, without what the cluster did in vain
-    changed_share: float  # of the log's work, by rounding and defaults
+    changed_share: float  # of the log's work, that the reader adds or takes away
     sentence: str  # what is left out and changed; empty if nothing is
     warnings: tuple[str, ...] = ()  # what else to know of the log
 

@@ -145,6 +145,19 @@ def clock_sentence(times: Times, has_elapsed: bool, filled: dict[str, int]) -> I
     )
 
 
+def elapsed_sentence(times: Times) -> Iterator[str]:
+    """Say how many run times are longer than from start to end; suspension only shortens them."""
+    with np.errstate(invalid="ignore"):
+        span_s = times.end_s - times.start_s
+        is_longer = (span_s >= 0) & (times.run_s - span_s > 1.0) & ~times.is_off
+    n = int(is_longer.sum())
+    if n:
+        yield (
+            f"Elapsed is longer than from Start to End in {n:,} of {len(is_longer):,} records: "
+            "Elapsed counts, and the end follows from it"
+        )
+
+
 def _sundays_put_back(submit_s: F8) -> F8:
     """Return submissions from which on the clock is behind by up to an hour, in the log's order.
 

@@ -14,7 +14,7 @@ from sim.base.arrays import I8, Mask
 from sim.base.reading import Account, BadRows, count_rule, no_job_left, resolution_s, valid_rows
 from sim.traces.sacct import sentences
 from sim.traces.sacct.amounts import open_account
-from sim.traces.sacct.clock import clock_sentence
+from sim.traces.sacct.clock import clock_sentence, elapsed_sentence
 from sim.traces.sacct.columns import Log, mask, take, take_rows
 from sim.traces.sacct.dependencies import read_dependencies
 from sim.traces.sacct.groups import group
@@ -130,6 +130,7 @@ def _warnings(
     n_jobs = chosen.n_jobs(chosen.heads[jobs.head])
     return [
         *clock_sentence(chosen.times, chosen.has_elapsed, filled),
+        *elapsed_sentence(chosen.times),
         *sentences.clusters(chosen.head_log),
         *sentences.censored(chosen.rules[RUNNING], n_jobs, cpu_s),
         *sentences.licences(

@@ -42,8 +42,9 @@ def read(
     same, or dates and times (``2026-03-01 09:30:00``, with or without parts of a second and a time
     zone). ``run_s`` and ``limit_s`` are numbers, ``[days-]hours:minutes:seconds`` or ``1h 2m 3s``.
     ``submit_s`` is required, and a run time: ``run_s``, or ``start_s`` and ``end_s``. Of start, end
-    and run time, one that is missing follows from the two others. ``-``, ``N/A``, ``none`` and
-    ``unknown`` are no value.
+    and run time, one that is missing follows from the two others; where all three are there and
+    contradict each other by more than the resolution of the times, ``run_s`` counts, and the
+    difference is told. ``-``, ``N/A``, ``none`` and ``unknown`` are no value.
 
     A row becomes a job; its like tasks are a stage. Jobs are sorted by release, and times are
     shifted so that the first is 0. Into ``jobs`` go ``limit_s`` as ``requested_s`` (null for none,

@@ -93,7 +93,7 @@ def build_workload(
     warn_of_clocks(jobs.ran, jobs.columns.get("eligible_s"), account.warnings)
     demands = {resource: demand[jobs.rows] for resource, demand in demands.items()}
     width = width_of(jobs.columns, demands, task_unit, options.per, report["filled"])
-    enter_changes(account, width, jobs.ran.run_s, task_unit)
+    enter_changes(account, width, jobs.ran, task_unit)
     if jobs.edges is not None:
         enter_edges(account, jobs.edges)
     is_gang = width.n_tasks >= (1 if task_unit == "cpus" else 2)  # a node alone is no gang

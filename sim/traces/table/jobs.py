@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sim.base.arrays import F8, Mask
 from sim.base.errors import InputError
-from sim.base.reading import Account, count_rule
+from sim.base.reading import Account, count_rule, resolution_s
 from sim.traces.table.raw import Log
 from sim.traces.table.states import (
     CANCELLED,
@@ -27,26 +27,37 @@ CENSORED = "still ran when the log ended (censored)"
 CONTAINS = "contains other jobs, whose work is counted there"
 MAX_CENSORED = 0.02
 """Share of censored jobs, or of their work, from which on a user is warned."""
+LONGER = "run_s longer than from start_s to end_s: run_s counts"
+SHORTER = "run_s shorter than from start_s to end_s: run_s counts"
 _CLOCK_S = 1.0
 """Largest difference, s, between times that are rounded to seconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ran:
-    """Times of each row in s since the log's zero; NaN if unknown. Run times may be negative."""
+    """Times of each row in s since the log's zero; NaN if unknown. Run times may be negative.
+
+    `between_s` is the time from start to end as the log has them, s, where the run time contradicts
+    it; elsewhere the run time.
+    """
 
     submit_s: F8
     start_s: F8
     end_s: F8
     run_s: F8
+    between_s: F8
 
     def take(self, rows: Any) -> Ran:
         """Return some rows."""
-        return Ran(self.submit_s[rows], self.start_s[rows], self.end_s[rows], self.run_s[rows])
+        return Ran(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 def times_of(log: Log, noticed: dict[str, int], warnings: list[str]) -> Ran:
-    """Return start, end and run time of each row, each from the two others where it is missing."""
+    """Return start, end and run time of each row, each from the two others where it is missing.
+
+    Where all three are there and contradict each other, by more than the resolution of the times,
+    the run time counts: a clock that changes does not change it, and a job may be suspended.
+    """
     columns, unknown_s = log.columns, np.full(len(log), np.nan)
     submit_s = columns["submit_s"]
     start_s, end_s, run_s = (columns.get(c, unknown_s) for c in ("start_s", "end_s", "run_s"))
@@ -63,12 +74,20 @@ def times_of(log: Log, noticed: dict[str, int], warnings: list[str]) -> Ran:
     is_other = ~is_jump & (np.abs(between_s - run_s) > np.fmax(_CLOCK_S, 0.01 * run_s))
     count_rule(noticed, "run_s is not the time from start_s to end_s: run_s counts", is_other)
     _warn_backwards(log, start_s, between_s < 0, has_run, warnings)
+    step_s = max(_CLOCK_S, resolution_s(submit_s, start_s, end_s))
+    is_longer, is_shorter = (
+        ~is_jump & (sign * (run_s - between_s) > step_s) for sign in (1.0, -1.0)
+    )
+    for rule, rows in ((LONGER, is_longer), (SHORTER, is_shorter)):
+        count_rule(noticed, rule, rows)
+    _warn_of_run_times(is_longer, is_shorter, warnings)
     run_s = np.where(has_run, run_s, between_s)
     start_s = np.where(np.isnan(start_s), end_s - run_s, start_s)
-    end_s = np.where(np.isnan(end_s) | is_jump, start_s + run_s, end_s)
+    end_s = np.where(np.isnan(end_s) | is_jump | is_longer, start_s + run_s, end_s)
     if "start_s" in columns:  # no run of 0 s, but none
         run_s = np.where(np.isnan(start_s) & (run_s == 0), np.nan, run_s)
-    return Ran(submit_s, start_s, end_s, run_s)
+    between_s = np.where(is_longer | is_shorter, between_s, run_s)
+    return Ran(submit_s, start_s, end_s, run_s, between_s)
 
 
 def rules_of(log: Log, ran: Ran, demands: Mapping[str, F8], *, completed: bool) -> dict[str, Mask]:
@@ -191,6 +210,18 @@ def _warn_twice(log: Log, warnings: list[str]) -> None:
         warnings.append(
             f"Times in the hour that clocks show twice, at the end of daylight saving: {n:,}. "
             "Where the order of a job's times does not tell, the first is meant."
+        )
+
+
+def _warn_of_run_times(is_longer: Mask, is_shorter: Mask, warnings: list[str]) -> None:
+    """Say how many run times contradict start and end, and how to believe those instead."""
+    n_longer, n_shorter = int(is_longer.sum()), int(is_shorter.sum())
+    if n_longer or n_shorter:
+        warnings.append(
+            f"run_s contradicts start_s and end_s in {n_longer + n_shorter:,} of "
+            f"{len(is_longer):,} rows ({n_longer:,} longer, {n_shorter:,} shorter, as of jobs that "
+            "were suspended): run_s counts, and ends follow from longer ones; "
+            "trace.columns.run_s=null takes the time from start to end."
         )
 
 

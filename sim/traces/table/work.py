@@ -12,7 +12,7 @@ from sim.base.arrays import F8
 from sim.base.reading import Account, BadRows
 from sim.traces.swf import ZERO_BECOMES_S
 from sim.traces.table.dependencies import LEFT_OUT, Dependencies, count_stated
-from sim.traces.table.jobs import Ran, times_of
+from sim.traces.table.jobs import LONGER, SHORTER, Ran, times_of
 from sim.traces.table.raw import Log
 from sim.traces.table.tasks import RULES, Per, Tasks, Width, demands_of
 
@@ -45,11 +45,19 @@ def enter_bad(account: Account, bad: BadRows, log: Log, task_unit: Tasks, per: P
         account.add_bad(rule, {}, n_rows)
 
 
-def enter_changes(account: Account, width: Width, run_s: F8, task_unit: Tasks) -> None:
-    """Enter the work that defaults add: for what is unknown, and for run times of 0 s."""
+def enter_changes(account: Account, width: Width, ran: Ran, task_unit: Tasks) -> None:
+    """Enter the work that the reader changes.
+
+    Defaults add some: for what is unknown, and for run times of 0 s. Run times that contradict
+    start and end add or take away the difference.
+    """
+    run_s, surplus_s = ran.run_s, ran.between_s - ran.run_s
     for resource, total in width.total.items():
         kind, rows = _KINDS[resource], width.unknown[resource]
         account.change(RULES[resource], **{kind: -float(np.sum(total[rows] * run_s[rows]))})
+        known_s = np.where(rows, 0.0, surplus_s)
+        for rule, part_s in ((LONGER, np.minimum(known_s, 0)), (SHORTER, np.maximum(known_s, 0))):
+            account.change(rule, **{kind: float(np.sum(total * part_s))})
         added = float(np.sum(total[run_s == 0])) * ZERO_BECOMES_S
         account.change(f"0 s becomes {ZERO_BECOMES_S} s", **{kind: -added})
     if task_unit in ("nodes", "workers"):
@@ -84,5 +92,5 @@ def _enter_gpus(
 
 
 def _work_s(ran: Ran) -> F8:
-    """Return run times, s; NaN for negative ones."""
-    return np.where(ran.run_s < 0, np.nan, ran.run_s)
+    """Return run times as start and end have them, else as such, s; NaN for negative ones."""
+    return np.where(ran.run_s < 0, np.nan, ran.between_s)

@@ -68,6 +68,14 @@ def test_elapsed_is_right_whatever_the_clock(tmp_path):
     assert suspended.jobs["recorded_finish_s"].to_pylist() == [7200.0]
 
 
+@pytest.mark.parametrize(("elapsed", "n"), [("00:08:20", 1), ("00:00:11", 0), ("00:00:05", 0)])
+def test_a_run_time_that_is_longer_than_from_start_to_end_is_told(tmp_path, elapsed, n):
+    head = "JobID|Submit|Start|End|Elapsed"
+    w = load(tmp_path, f"1|100|110|120|{elapsed}", "2|100|110|120|00:00:10", head=head)
+    sentence = "Elapsed is longer than from Start to End in 1 of 2 records: Elapsed counts"
+    assert [text.startswith(sentence) for text in warnings(w)] == [True] * n
+
+
 def test_a_start_before_the_submission_is_left_out(tmp_path):
     rows = [
         night("17", "02:50:00", "02:10:00", "02:30:00"),

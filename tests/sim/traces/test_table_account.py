@@ -40,7 +40,9 @@ MORE = ("job_id", "cpus", "gpus", "mem", "nodes", "workers", "state", "depends_o
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[list[str], list[list[str]]]:
     """Draw columns and rows, some repeated, cut off or too long."""
-    ran = draw(st.sampled_from((["start_s", "end_s"], ["run_s"], ["start_s", "run_s"])))
+    ran = draw(st.sampled_from((
+        ["start_s", "end_s"], ["run_s"], ["start_s", "run_s"], ["start_s", "end_s", "run_s"],
+    )))  # fmt: skip
     columns = ["submit_s", *ran, *draw(st.lists(st.sampled_from(MORE), unique=True))]
     columns = draw(st.permutations(columns))
     rows = draw(st.lists(st.tuples(*(VALUES[c] for c in columns)), min_size=1, max_size=12))
@@ -81,8 +83,10 @@ def count(columns: list[str], rows: list[list[str]], tasks: str | None) -> dict[
         total["edges"] += len([x for x in row.get("depends_on", "").replace("afterok", "")
                                .replace("none", "").replace(":", ";").split(";") if x])  # fmt: skip
         run_s = value.get("run_s")
-        if run_s is None and None not in (value.get("start_s"), value.get("end_s")):
-            run_s = value["end_s"] - value["start_s"]
+        if None not in (value.get("start_s"), value.get("end_s")):
+            between_s = value["end_s"] - value["start_s"]
+            if run_s is None or (between_s >= 0 and abs(run_s - between_s) > 1):
+                run_s = between_s  # a run time that contradicts it is a change of the reader's
         if run_s is None or run_s < 0:
             continue
         if run_s == 0 and "start_s" in columns and value.get("start_s") is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import policies
@@ -287,3 +289,51 @@ def test_a_long_log_loses_no_part_of_a_second(tmp_path):
     text = HEAD + "a,1774271746.125,1774271746.125,1774271747.25,1\nb,1,1,2.0625,1\n"
     w = read_both(tmp_path, text)
     assert sorted(w.stage_duration_s.tolist()) == [1.0625, 1.125]
+
+
+@pytest.mark.parametrize(
+    ("run_s", "finish_s", "rule"),
+    [
+        (500, 510, "longer"),
+        (11.5, 21.5, "longer"),
+        (11, 20, ""),  # times are rounded
+        (10, 20, ""),
+        (9, 20, ""),
+        (8.5, 20, "shorter"),
+        (0, 20, "shorter"),
+    ],
+)
+def test_a_run_time_that_contradicts_start_and_end_is_told(
+    run_s: float, finish_s: float, rule: str, tmp_path: Path
+) -> None:
+    rows = f"a,0,10,20,{run_s},2\nb,0,10,20,10,1\n"
+    w = read_both(tmp_path, f"job_id,submit_s,start_s,end_s,run_s,cpus\n{rows}")
+    simulated_s = run_s or 0.5
+    assert w.stage_duration_s.tolist() == [simulated_s, 10.0]
+    assert w.jobs["recorded_finish_s"].to_pylist() == [finish_s, 20.0]
+    account = check_account(w)["cpu_s"]
+    noticed = w.meta["report"]["noticed"]
+    if not rule:
+        assert noticed == {}
+        assert warnings_of(w) == ""
+        assert account["log"] == account["workload"]
+        return
+    ((text, n),) = noticed.items()
+    assert text.startswith(f"run_s {rule} than from start_s to end_s: run_s counts")
+    assert n == 1
+    counts = "1 longer, 0 shorter" if rule == "longer" else "0 longer, 1 shorter"
+    assert warnings_of(w).startswith(
+        "run_s contradicts start_s and end_s in 1 of 2 rows (" + counts
+    )
+    assert account["log"] == 30.0  # by start and end
+    assert account["changed_by"][text] == 2 * (10 - run_s)
+
+
+def test_a_clock_of_whole_minutes_contradicts_no_run_time_of_seconds(tmp_path: Path) -> None:
+    rows = [f"{60 * n},{60 * n},{60 * n + 120},{75 + 5 * n}" for n in range(20)]
+    w = read_both(tmp_path, "\n".join(["submit_s,start_s,end_s,run_s", *rows]) + "\n")
+    assert w.meta["report"]["noticed"] == {}
+    rows[3] = "180,180,300,181"
+    w = read_both(tmp_path, "\n".join(["submit_s,start_s,end_s,run_s", *rows]) + "\n")
+    ((text, n),) = w.meta["report"]["noticed"].items()
+    assert (text.split(":")[0], n) == ("run_s longer than from start_s to end_s", 1)

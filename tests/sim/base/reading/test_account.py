@@ -84,7 +84,7 @@ def test_a_change_is_told_by_its_rule() -> None:
     assert entry["log"] == entry["workload"] + entry["left_out"] + entry["changed"]
     assert changed_share(entries) == pytest.approx(0.5)
     assert sentence("a", entries, {}) == (
-        "a: rounding and defaults add 50.0 % of CPU time: whole CPUs a node"
+        "a: the reader adds 50.0 % of CPU time: whole CPUs a node"
     )
 
 
