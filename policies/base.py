@@ -14,7 +14,7 @@ from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Fit, Plan, World
 from sim.workload.workload import Workload
 
-_FITS = {"strict": Fit.STRICT, "skip": Fit.SKIP, "pack": Fit.PACK}
+FitName = Literal["strict", "per_class", "skip", "pack"]
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,17 @@ class Policy:
 
     Attributes
     ----------
-    fit : {"strict", "skip", "pack"}
-        Rule when the first in order does not fit: all wait for it, it is passed over, or each
-        machine takes the task that fills it best (`sim.engine.plan.Fit`).
+    fit : {"strict", "per_class", "skip", "pack"}
+        Rule when the first in order does not fit: all wait for it; on machines of several kinds
+        those wait that could take machines from it, so that each class is a pool of its own; it is
+        passed over; or each machine takes the task that fills it best (`sim.engine.plan.Fit`).
     fit_resources : tuple of str
         The resources that a task must fit; empty for all. A fungible resource that is left out may
         be overbooked, and then slows down the tasks that use it.
-    per_class : bool
-        With fit "strict" on machines of several kinds: True treats each kind as a pool of its own.
-        A job that waits for machines of one kind does not block jobs that run on others.
     """
 
-    fit: Literal["strict", "skip", "pack"] = "strict"
+    fit: FitName = "strict"
     fit_resources: tuple[str, ...] = ()
-    per_class: bool = False
 
     name: ClassVar[str] = ""
     events: ClassVar[Event] = Event.NONE
@@ -92,9 +89,8 @@ class Policy:
 
     def begin(self, world: World, plan: Plan) -> object:
         """Set the parameters common to all policies, then `prepare`; the engine calls this."""
-        plan.fit = _FITS[self.fit]
+        plan.fit = Fit[self.fit.upper()]
         plan.fit_resources = self.fit_resources
-        plan.per_class = self.per_class
         return self.prepare(world, plan)
 
 

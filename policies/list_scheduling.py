@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from policies.base import Policy
+from policies.base import FitName, Policy
 from policies.dagps.build_schedule import heft_schedule
 from policies.dagps.dag import demand_quanta, one_job
 from policies.estimates.by_duration import ByDuration
@@ -151,7 +151,7 @@ class Heft(CriticalPath):
     does. Instead of insertion, tasks may pass others that wait for room: hence the default `fit`.
     """
 
-    fit: Literal["strict", "skip", "pack"] = "skip"
+    fit: FitName = "skip"
 
     def built_s(self, workload: Workload, cluster: Cluster) -> float:
         """Return the makespan of HEFT's offline schedule for a single job, s.

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from policies.base import Policy
+from policies.base import FitName, Policy
 from policies.estimates.by_duration import ByDuration, Knowledge
 from policies.estimates.durations import Durations, Truth
 from policies.estimates.paths import order_by_paths
@@ -55,7 +55,7 @@ class Tetris(ByDuration):
         of 10 %. With 1 the places of inputs do not count.
     """
 
-    fit: Literal["strict", "skip", "pack"] = "pack"
+    fit: FitName = "pack"
     m: Annotated[float, Between(0, 1e6)] = 1.0
     rp: Annotated[float, Between(0, 1)] = 0.9
     knowledge: Knowledge = "history"
@@ -114,7 +114,7 @@ class Tez(Policy):
         one.
     """
 
-    fit: Literal["strict", "skip", "pack"] = "skip"
+    fit: FitName = "skip"
     queues: Literal["queue", "none"] = "queue"
 
     def prepare(self, world: World, plan: Plan) -> object:
@@ -147,7 +147,7 @@ class TezCriticalPath(ByDuration, Tez):
     DAGPS (MSR-TR-2016-19, §8.1).
     """
 
-    fit: Literal["strict", "skip", "pack"] = "skip"
+    fit: FitName = "skip"
 
     def prepare(self, world: World, plan: Plan) -> object:
         """Key the stages by their paths, and give each queue its capacity."""

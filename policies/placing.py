@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
-from policies.base import Policy, check_ranges
+from policies.base import FitName, Policy, check_ranges
 from policies.knows import Knows
 from policies.registry import register
 from sim.engine.plan import Choice, Device, Fit, Machine, Mix, Plan, World
@@ -26,7 +25,7 @@ class Placing(Policy, ABC):
     With ``fit=pack`` machines choose tasks, and the rule applies to devices alone.
     """
 
-    fit: Literal["strict", "skip", "pack"] = "skip"
+    fit: FitName = "skip"
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Set the rule that chooses a task's machine."""

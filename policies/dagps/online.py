@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from policies.base import Policy, check_ranges
+from policies.base import FitName, Policy, check_ranges
 from policies.dagps.build_schedule import MAX_CANDIDATES, Candidates, build_schedule
 from policies.dagps.offline_order import (
     OrdersAtArrival,
@@ -115,7 +115,7 @@ class Dagps(Policy):
         Number of a stage's own finished tasks that weigh as much as its earlier runs.
     """
 
-    fit: Literal["strict", "skip", "pack"] = "pack"
+    fit: FitName = "pack"
     m: Annotated[float, Between(0, 1e6)] = 0.3
     order_weight: Share = 1.0
     priority: Literal["remaining", "printed"] = "remaining"

@@ -65,11 +65,11 @@ class Run:
         return machines
 
     @property
-    def task_held(self) -> F8 | None:
+    def task_acquired(self) -> F8 | None:
         """Time from which each task held its room, (T,) s: a lag before its start."""
         return self.task_start if self.task_placed is None else self.task_placed
 
-    def occupied(self, rows: slice) -> tuple[F8, F8]:
+    def occupancy(self, rows: slice) -> tuple[F8, F8]:
         """Return the times from which, and until which, some rows of `records` held room, s."""
         assert self.records is not None
         start_s, finish_s = self.records.times(rows)

@@ -77,17 +77,17 @@ def device_samples(run: Run) -> F8:
 
 def _events(run: Run) -> I8:
     """Return machine, stage, devices and sign of ends, samples and starts: by time, then kind."""
-    assert run.task_held is not None
+    assert run.task_acquired is not None
     assert run.task_finish is not None
     assert run.task_machine is not None
     assert run.task_devices is not None
-    ran = np.flatnonzero(run.task_finish > run.task_held)
+    ran = np.flatnonzero(run.task_finish > run.task_acquired)
     stage = run.workload.columns.task_stage()[ran]
     submit = run.job_submit[np.isfinite(run.job_submit)]
     sign = np.ones(len(ran), np.int64)  # an integer column, so that the devices' bits stay exact
     task = np.column_stack([run.task_machine[ran], stage, run.task_devices[ran], sign])
     sample = np.zeros((len(submit), 4), np.int64)
-    time = np.concatenate([run.task_finish[ran], submit, run.task_held[ran]])
+    time = np.concatenate([run.task_finish[ran], submit, run.task_acquired[ran]])
     kind = np.repeat([0, 1, 2], [len(ran), len(submit), len(ran)])
     rows: I8 = np.concatenate([task * np.array([1, 1, 1, -1]), sample, task])
     return np.ascontiguousarray(rows[np.lexsort((kind, time))])

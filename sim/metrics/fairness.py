@@ -54,7 +54,7 @@ def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
     records = run.records
     stage = columns.task_stage() if records.task is None else columns.stages_of(records.task)
     stage_queue = columns.job_queue[columns.stage_job[stage]]
-    begin_s, end_s = run.occupied(slice(0, len(records.start_s)))
+    begin_s, end_s = run.occupancy(slice(0, len(records.start_s)))
     ran = np.isfinite(end_s)
     for i, queue in enumerate(queues):
         rows = np.flatnonzero(ran & (stage_queue == queue))

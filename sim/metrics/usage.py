@@ -63,7 +63,7 @@ def utilization(run: Run) -> dict[str, float]:
         finish = run.job_finish[np.isfinite(run.job_finish)]
         end = float(finish.max()) if len(finish) else begin
     if end > begin and run.records is not None:
-        used = maths.dot(_seconds(run, run.occupied, begin, end), stage_demands(columns, cluster))
+        used = maths.dot(_seconds(run, run.occupancy, begin, end), stage_demands(columns, cluster))
         share = used / (cluster.total * (end - begin))
     else:
         share = np.full(len(cluster.resources), np.nan)
@@ -119,10 +119,10 @@ def _recorded_work(run: Run) -> F8:
 
 def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | None:
     """Average the utilization of the bottleneck resource over equal parts of a run."""
-    if run.task_held is None or run.task_finish is None:
+    if run.task_acquired is None or run.task_finish is None:
         return None
-    ran = np.isfinite(run.task_held) & np.isfinite(run.task_finish)
-    start, finish = run.task_held[ran], run.task_finish[ran]
+    ran = np.isfinite(run.task_acquired) & np.isfinite(run.task_finish)
+    start, finish = run.task_acquired[ran], run.task_finish[ran]
     if len(start) == 0 or finish.max() <= start.min():
         return None
     columns, cluster = run.workload.columns, run.cluster

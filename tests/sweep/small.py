@@ -53,11 +53,16 @@ class FakeResult:
     job_failed: np.ndarray[Any, Any]
     metrics: dict[str, float]
     task_start: None = None
+    task_acquired: None = None
     task_finish: None = None
     task_machine: None = None
     bounds: None = None
     utility: None = None
     job_worth: None = None
+
+    @property
+    def on_own_clock(self) -> FakeResult:
+        return self
 
     @property
     def job_submit(self) -> np.ndarray[Any, Any]:

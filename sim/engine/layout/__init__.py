@@ -22,7 +22,7 @@ from sim.engine.layout.choice import (
     set_registers,
     stage_kinds,
 )
-from sim.engine.layout.classes import check_per_class, machine_pools
+from sim.engine.layout.classes import machine_pools
 from sim.engine.layout.columns import (
     demand_quanta,
     gang_slots,
@@ -75,7 +75,6 @@ def lay_out(
     flags[layout.REMOTE] = remote
     check_choice(columns, cluster, plan)
     check_held_machines(columns, cluster, plan)
-    check_per_class(plan)
     pools = machine_pools(columns, cluster, plan, demand[:, :n_fit], capacity[:, :n_fit])
     set_registers(flags, columns, cluster, plan, resources, quantum)
     in_pools = len(np.unique(pools[1])) > 1

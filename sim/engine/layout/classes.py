@@ -19,30 +19,15 @@ MAX_POOLS = 63
 """Pools are bits of an int64."""
 
 
-def check_per_class(plan: Plan) -> None:
-    """Refuse a plan in which a job that waits blocks no others, or others than those behind it."""
-    if not plan.per_class:
-        return
-    refused = (
-        (plan.fit != Fit.STRICT, f"fit={plan.fit.name.lower()}, where no job waits for another"),
-        (plan.reservations > 0, "reservations, which keep the machines that a job will take"),
-        (plan.replan is not None, "plan.replan, which keeps the machines that a job will take"),
-        (plan.evict, "plan.evict"),
-    )
-    for is_refused, text in refused:
-        if is_refused:
-            raise PolicyError(f"plan.per_class has no meaning with {text}; set it to False")
-
-
 def machine_pools(
     columns: Columns, cluster: Cluster, plan: Plan, demand: I8, capacity: I8
 ) -> tuple[I8, I8]:
     """Return the pools in which each stage can run, (G,), and that of each machine, (M,), as bits.
 
     `demand` and `capacity` have the resources that decide what fits. A stage can run where an empty
-    machine has room for its task, and is of its class. Without ``plan.per_class`` all is one pool.
+    machine has room for its task, and is of its class. Without Fit.PER_CLASS all is one pool.
     """
-    if not plan.per_class or cluster.unit:
+    if plan.fit != Fit.PER_CLASS or cluster.unit:
         return np.ones(len(demand), np.int64), np.ones(len(capacity), np.int64)
     classes = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity))
     shape, shape_of = np.unique(
@@ -57,7 +42,7 @@ def machine_pools(
     distinct, pool_of = np.unique(runs, axis=1, return_inverse=True)
     if distinct.shape[1] > MAX_POOLS:
         raise PolicyError(
-            f"plan.per_class: the machines are {distinct.shape[1]} pools by the tasks that can run "
+            f"fit=per_class: the machines are {distinct.shape[1]} pools by the tasks that can run "
             f"on them; at most {MAX_POOLS} are simulated: take fewer kinds of machines or demands"
         )
     bits = np.left_shift(1, np.arange(distinct.shape[1], dtype=np.int64))

@@ -41,11 +41,9 @@ def select_features(
 ) -> frozenset[str]:
     """Return the features of a run, rounded up: each other variant costs a compilation.
 
-    `in_pools`: a stage that waits blocks some machines only.
+    `in_pools`: machines are several pools (`sim.engine.layout.classes`).
     """
-    needed = _needed(columns, cluster, plan, events, n_queues, remote)
-    if in_pools and has.STRICT in needed:
-        needed = needed - {has.STRICT} | {has.CLASSES}
+    needed = _needed(columns, cluster, plan, events, n_queues, remote, in_pools)
     checks = {has.CHECKS} if is_checked() else set()
     return frozenset(str(feature) for feature in _rounded(needed) | checks)
 
@@ -95,7 +93,13 @@ def _widest(needed: set[Feature]) -> set[Feature]:
 
 
 def _needed(
-    columns: Columns, cluster: Cluster, plan: Plan, events: Event, n_queues: int, remote: bool
+    columns: Columns,
+    cluster: Cluster,
+    plan: Plan,
+    events: Event,
+    n_queues: int,
+    remote: bool,
+    in_pools: bool,
 ) -> set[Feature]:
     queues, jobs = plan.queues, plan.jobs
     hard, gangs = cluster.queue_mode == "hard", bool(columns.job_min_tasks.any())
@@ -108,6 +112,8 @@ def _needed(
     per_task = plan.task_priority is not None or plan.task_prefers is not None
     plans = bool(plan.reservations or plan.replan)
     fit = Fit.SKIP if plans else plan.fit
+    if fit == Fit.PER_CLASS and not in_pools:
+        fit = Fit.STRICT
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
     overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     pool = False
@@ -129,6 +135,7 @@ def _needed(
     needed = {
         has.POOL: pool,
         has.STRICT: fit == Fit.STRICT,
+        has.CLASSES: fit == Fit.PER_CLASS,
         has.SKIP: fit == Fit.SKIP,
         has.HOLDS: fit == Fit.SKIP and plan.held_machines > 0 and not cluster.unit,
         has.SCORED: scored,

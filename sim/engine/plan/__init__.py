@@ -58,10 +58,8 @@ class Plan:
     queues : Queues
         One queue in key order by default.
     fit : Fit
-        STRICT by default.
-    per_class : bool
-        With Fit.STRICT: a stage that waits blocks only machines on which its tasks can run at all,
-        by class and size; a gang blocks all. False by default: it blocks its queue. Read once.
+        STRICT by default. With PER_CLASS machines are pools, by class and size, on which the same
+        tasks can run; a waiting gang blocks all of them.
     fit_resources : tuple of str
         The resources that decide what fits, on machines and in hard shares; empty for all. Only
         a fungible resource (`sim.cluster.cluster.Cluster`) may be left out.
@@ -132,7 +130,6 @@ class Plan:
     def __init__(self, n_jobs: int, n_stages: int, n_tasks: int) -> None:
         self.queues = Queues.make(1)
         self.fit = Fit.STRICT
-        self.per_class = False
         self.fit_resources: tuple[str, ...] = ()
         self.packing = Packing()
         self.choice = Choice()

@@ -31,6 +31,7 @@ class Fit(IntEnum):
     STRICT = 0  #: its queue waits for it
     SKIP = 1  #: the next in order that fits goes first
     PACK = 2  #: each machine takes the tasks that fill it best: free · demand (see `Packing`)
+    PER_CLASS = 3  #: those of its queue wait for it that could take a machine on which it can run
 
 
 class Share(IntEnum):

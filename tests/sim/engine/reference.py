@@ -765,7 +765,8 @@ class _Run(Choosing, Launching, Replanning):
         if self.plan.replan:
             self._replan()
             return
-        {Fit.STRICT: self._strict, Fit.SKIP: self._skip, Fit.PACK: self._pack}[self.plan.fit]()
+        by_fit = {Fit.SKIP: self._skip, Fit.PACK: self._pack}
+        by_fit.get(self.plan.fit, self._strict)()
 
     def _strict(self):
         blocked, started = {}, False  # machines that the first of each queue wait for
@@ -797,7 +798,7 @@ class _Run(Choosing, Launching, Replanning):
     def _machines_of(self, g):
         """Return the machines that stage g blocks while it waits: all, or those it can run on."""
         machines = range(len(self.free))
-        if not self.plan.per_class or self._is_waiting_gang(int(self.c.stage_job[g])):
+        if self.plan.fit != Fit.PER_CLASS or self._is_waiting_gang(int(self.c.stage_job[g])):
             return set(machines)
         return {
             m

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +11,6 @@ import policies
 import sim
 from policies.base import Policy
 from sim.base.errors import PolicyError
-from sim.engine.plan import NO_LIMIT, Choice, Machine, Plan
 from sim.engine.simulate import variant
 from tests.examples import examples
 from tests.sim.engine.strategies import AnyPlan, clusters, workloads
@@ -48,7 +45,7 @@ def starts(jobs, policy, kinds=KINDS):
 @settings(max_examples=examples(120), **SETTINGS)
 def test_same_bits(data, plan_seed):
     workload, cluster = data.draw(worlds(outages=plan_seed % 3 == 0))
-    policy = AnyChoice(per_class=True, plan_seed=plan_seed, callbacks=plan_seed % 2 == 0)
+    policy = AnyChoice(fit="per_class", plan_seed=plan_seed, callbacks=plan_seed % 2 == 0)
     fast, slow = assert_same(workload, cluster, policy)
     np.testing.assert_array_equal(fast.task_devices, slow.task_devices)
 
@@ -60,7 +57,7 @@ def test_same_bits_where_sizes_alone_differ(data, plan_seed):
     small = {"count": 2, "cpu": data.draw(st.integers(1, 3)), "mem": data.draw(st.integers(1, 3))}
     cluster = sim.Cluster.mixed([{"count": 3, "cpu": 4, "mem": 3}, small])
     cluster = cluster.with_queues("weighted") if data.draw(st.booleans()) else cluster
-    assert_same(w, cluster, AnyPlan(per_class=True, plan_seed=plan_seed))
+    assert_same(w, cluster, AnyPlan(fit="per_class", plan_seed=plan_seed))
 
 
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
@@ -68,7 +65,7 @@ def test_same_bits_where_sizes_alone_differ(data, plan_seed):
 def test_on_equal_machines_it_changes_nothing(data, plan_seed):
     w = data.draw(workloads())
     cluster = data.draw(clusters(w))
-    plain, pooled = (AnyPlan(per_class=x, plan_seed=plan_seed) for x in (False, True))
+    plain, pooled = (AnyPlan(fit=fit, plan_seed=plan_seed) for fit in ("strict", "per_class"))
     assert variant(w, cluster, plain) == variant(w, cluster, pooled)
 
 
@@ -83,7 +80,7 @@ def test_a_job_that_waits_for_a_class_does_not_block_others(name):
     if name == "random":
         jobs = jobs[:3]
     together = starts(jobs, policies.build(name))
-    apart = starts(jobs, policies.build(name, per_class=True))
+    apart = starts(jobs, policies.build(name, fit="per_class"))
     assert apart[:3] == [0.0, 10.0, 2.0]
     if name not in ("random", "drf", "fair"):
         assert together[2] == 10.0, "class b is idle behind a job that waits for class a"
@@ -97,7 +94,7 @@ def test_a_job_keeps_all_machines_that_it_can_run_on():
         job(2.0, 10.0, runs_on="b", cpu=3),  # has to wait for it
         job(3.0, 10.0, runs_on="b", cpu=2),  # the small one is of no use to the others
     ]
-    assert starts(jobs, policies.build("fifo", per_class=True)) == [0.0, 0.0, 5.0, 15.0, 3.0]
+    assert starts(jobs, policies.build("fifo", fit="per_class")) == [0.0, 0.0, 5.0, 15.0, 3.0]
     assert starts(jobs, policies.build("fifo")) == [0.0, 0.0, 5.0, 15.0, 15.0]
     assert starts(jobs, policies.build("fifo", fit="skip")) == [0.0, 0.0, 5.0, 15.0, 3.0]
 
@@ -108,7 +105,7 @@ def test_a_waiting_gang_blocks_all():
         job(1.0, 10.0, n=4, cpu=2, min_tasks=4),
         job(2.0, 10.0, runs_on="b", cpu=1),
     ]
-    assert starts(jobs, policies.build("fifo", per_class=True)) == [0.0, 10.0, 10.0]
+    assert starts(jobs, policies.build("fifo", fit="per_class")) == [0.0, 10.0, 10.0]
 
 
 def test_queues_block_only_themselves():
@@ -119,30 +116,22 @@ def test_queues_block_only_themselves():
         job(2.0, 7.0, runs_on="a", cpu=1, queue="y"),  # not behind it
         job(3.0, 10.0, runs_on="b", queue="x"),
     ]
-    assert starts(jobs, policies.build("fair", per_class=True)) == [0.0, 10.0, 20.0, 2.0, 3.0]
+    assert starts(jobs, policies.build("fair", fit="per_class")) == [0.0, 10.0, 20.0, 2.0, 3.0]
 
 
-@dataclass(frozen=True)
-class Changed(Policy):
-    change: str = ""
+def test_evictions_refuse_it():
+    class Evicts(Policy):
+        def prepare(self, world, plan):
+            plan.evict = True
 
-    def prepare(self, world, plan: Plan) -> None:
-        if self.change == "reservations":
-            plan.reservations = NO_LIMIT
-            plan.set_jobs(expected_s=1.0)
-        plan.evict = self.change == "evict"
-        plan.choice = Choice(Machine.FIRST)
-
-
-@pytest.mark.parametrize("fit", ["skip", "pack"])
-def test_other_fits_refuse_it(fit):
-    w = sim.Workload.from_jobs([job(0.0, 1.0)])
-    with pytest.raises(PolicyError, match=f"no meaning with fit={fit}"):
-        sim.simulate(w, sim.Cluster.mixed(KINDS), policies.build("fifo", fit=fit, per_class=True))
+    kinds = [{"cpu": 4}, {"cpu": 2}]
+    w = sim.Workload.from_jobs([job(0.0, 1.0), job(0.0, 1.0, cpu=1)])
+    with pytest.raises(PolicyError, match=r"evict needs fit=strict .* fit=per_class"):
+        sim.simulate(w, sim.Cluster.mixed(kinds), Evicts(fit="per_class"))
 
 
-@pytest.mark.parametrize("change", ["reservations", "evict"])
-def test_what_keeps_machines_itself_refuses_it(change):
-    w = sim.Workload.from_jobs([job(0.0, 1.0, min_tasks=1 if change == "reservations" else 0)])
-    with pytest.raises(PolicyError, match=f"no meaning with .*{change}"):
-        sim.simulate(w, sim.Cluster.machines(2, cpu=4), Changed(change=change, per_class=True))
+def test_more_pools_than_bits_are_refused():
+    kinds = [{"cpu": cpu} for cpu in range(1, 66)]
+    w = sim.Workload.from_jobs([job(0.0, 1.0, cpu=cpu) for cpu in range(1, 66)])
+    with pytest.raises(PolicyError, match=r"65 pools .* at most 63"):
+        sim.simulate(w, sim.Cluster.mixed(kinds), policies.build("fifo", fit="per_class"))
