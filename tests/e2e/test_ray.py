@@ -161,6 +161,7 @@ def test_switches_of_python_and_an_outer_job_do_not_reach_a_local_ray(command: C
     [
         ("local", {"TMPDIR": "/tmp/" + "t" * 107}, ("TMPDIR=/tmp/ttt", "set RAY_TMPDIR to a")),
         ("local", {"RAY_TMPDIR": "/tmp/" + "t" * 60}, ("RAY_TMPDIR=/tmp/ttt", "a shorter one")),
+        ("ray", {"RAY_ADDRESS": "http://127.0.0.1:1"}, ("RAY_ADDRESS=http:", "unset RAY_ADDRESS")),
         ("ray", {"RAY_ADDRESS": "127.0.0.1:1"}, ("RAY_ADDRESS=127.0.0.1:1", "unset RAY_ADDRESS")),
         ("local", {"PYTHONUTF8": "0", "LC_ALL": "C"}, ("PYTHONUTF8=0, LC_ALL=C", "PYTHONUTF8=1")),
     ],

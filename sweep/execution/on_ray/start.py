@@ -32,8 +32,12 @@ from sweep.execution.on_ray.environment import (
 )
 
 CONNECT_TIMEOUT_S = 5.0
+GREETING_TIMEOUT_S = 20.0
 LOOPBACK = "127.0.0.1"
 MAX_RESTARTS = 3
+_FRAME_BYTES, _SETTINGS = 9, 4
+_HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, _SETTINGS, *[0] * 5))
+"""First bytes of a client of HTTP/2, and empty settings (RFC 9113, §3.4)."""
 _NO_ANSWER = "no Ray cluster answers at"
 _START_ONE = "start one with `ray start --head`, or leave launcher= out to run on this machine"
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -172,7 +176,7 @@ def join(
     try:
         if address == "auto":
             source, way_out = _last_started()[1:]
-        knock(address)
+        check_speaks_grpc(address)
     except OSError as error:
         raise InputError(f"{_NO_ANSWER} {source}: {error}; {way_out}", rule="no cluster") from error
     with tempfile.TemporaryDirectory(prefix="sweep-code-") as folder:
@@ -192,11 +196,33 @@ def join(
 
 def knock(address: str) -> None:
     """Raise OSError if no process listens at an address: Ray itself would wait for minutes."""
+    if (listener := _host_and_port(address)) is not None:
+        socket.create_connection(listener, timeout=CONNECT_TIMEOUT_S).close()
+
+
+def check_speaks_grpc(address: str) -> None:
+    """Raise OSError if no process listens at an address, or another than Ray's head.
+
+    A server of gRPC greets with its settings. Ray itself would wait for minutes for one, and then
+    end this process.
+    """
+    listener = _host_and_port(address)
+    if listener is None or os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+        return knock(address)
+    with socket.create_connection(listener, timeout=CONNECT_TIMEOUT_S) as connection:
+        connection.settimeout(GREETING_TIMEOUT_S)
+        connection.sendall(_HTTP2_PREFACE)
+        frame = connection.recv(_FRAME_BYTES, socket.MSG_WAITALL)
+    if len(frame) < _FRAME_BYTES or frame[3] != _SETTINGS:
+        raise ConnectionError("another server than Ray listens there")
+
+
+def _host_and_port(address: str) -> tuple[str, int] | None:
+    """Split an address; None if it has no port."""
     if address == "auto":
         address = _last_started()[0]
     host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S).close()
+    return (host.strip("[]"), int(port)) if host and port.isdigit() else None
 
 
 def _last_started() -> tuple[str, str, str]:

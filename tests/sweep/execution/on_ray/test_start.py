@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -206,10 +210,58 @@ def test_what_joins_no_cluster_is_named_too(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(late, "init", init)
     monkeypatch.setitem(sys.modules, "ray", late)
-    monkeypatch.setattr(start, "knock", lambda address: None)
+    monkeypatch.setattr(start, "check_speaks_grpc", lambda address: None)
     with pytest.raises(InputError) as caught:
         start.join("head:6379", {})
     assert str(caught.value).startswith(
         "can't join the Ray cluster at launcher.address=head:6379: Expecting property name; "
         "RAY_JOB_CONFIG_JSON_ENV_VAR is set here and may be the reason: try without it; "
     )
+
+
+@pytest.fixture
+def listener(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Listen on a port, and answer each client with the parameter; return the address."""
+    with contextlib.ExitStack() as clients, socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):  # the server is closed
+                while True:
+                    client = clients.enter_context(server.accept()[0])
+                    client.sendall(request.param)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+HTTP = b"HTTP/1.1 400 Bad Request\r\n\r\n"
+GRPC = b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x00\x40\x00\x00"
+
+
+@pytest.mark.parametrize("listener", [HTTP, b"hm", b""], ids=repr, indirect=True)
+def test_a_port_that_another_server_has_is_refused(
+    monkeypatch: pytest.MonkeyPatch, listener: str
+) -> None:
+    """Such as a dashboard's, or one that was a head's."""
+    monkeypatch.setattr(start, "GREETING_TIMEOUT_S", 0.2)
+    monkeypatch.setenv("RAY_ADDRESS", listener)
+    with pytest.raises(InputError) as caught:
+        start.join("auto", {})
+    answers = "no Ray cluster answers at launcher.address=auto, which is"
+    assert str(caught.value).startswith(f"{answers} RAY_ADDRESS={listener}: ")
+    start.knock(listener)
+
+
+@pytest.mark.parametrize("listener", [GRPC], ids=["grpc"], indirect=True)
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_a_server_of_grpc_is_taken(listener: str, scheme: str) -> None:
+    start.check_speaks_grpc(f"{scheme}{listener}")
+
+
+@pytest.mark.parametrize("listener", [HTTP], ids=["http"], indirect=True)
+def test_what_greets_encrypted_is_taken(monkeypatch: pytest.MonkeyPatch, listener: str) -> None:
+    monkeypatch.setenv("RAY_USE_TLS", "1")
+    start.check_speaks_grpc(listener)
