@@ -8,6 +8,8 @@
 # make fuzz    set up, feed every reader damaged files for SECONDS each (TARGETS="swf tpc": those),
 #              print how many were executed; TARGETS=worlds: the kernel beside its reference on
 #              random worlds
+# make mutants   set up, change a sample of places of the kernels (SAMPLE=200 SEED=0), and say which share
+#              of these faults worlds and tests catch (an hour)
 # make spark-logs   install pyspark (317 MB) beside, run queries on it, read the logs that it writes
 # make real LOG=KTH.swf.gz   run Slurm on this machine as in tests/real/slurm (hours; skipped without)
 # make bench   set up the benchmarks' references, measure
@@ -37,7 +39,7 @@ KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_le
 # modules that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-core test-long test-nojit ui docs reproduce fuzz spark-logs real bench audit lock kernels clean
+.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-core test-long test-nojit ui docs reproduce fuzz mutants spark-logs real bench audit lock kernels clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -90,6 +92,12 @@ reproduce: $(READY)
 # kernels with bounds checks, as in the tests; NUMBA_DISABLE_JIT=1: as plain Python, each variant
 fuzz: $(READY)
 	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(TARGETS)
+
+SAMPLE ?= 200
+SEED ?= 0
+mutants: $(READY)
+	NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact \
+		$(BIN)/python -m tests.mutants.run --sample $(SAMPLE) --seed $(SEED)
 
 # pyspark needs Java, and is too large for the lock: its tests are skipped in make test-long
 spark-logs: $(READY)

@@ -1,0 +1,100 @@
+"""Mutants change one place each; worlds catch one of each kind; explanations are of mutants."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sim.base.jit import JIT
+from tests.mutants import run
+from tests.mutants.mutate import mutants
+
+TEXT = '''
+LIMIT = 3
+
+
+@part
+def f(st, i):
+    """Do it, 7 times."""
+    if i < 4 and not st.x[i]:
+        st.n += 1
+        touch(st)
+    st.y = min(i, -2) * 2.5
+    return i == 0 or True
+'''
+
+CHANGES = [
+    "i < 4 and (not st.x[i]) -> i < 4 or not st.x[i]",
+    "i < 4 -> i <= 4",
+    "4 -> 5",
+    "not st.x[i] -> st.x[i]",
+    "st.n += 1 -> st.n -= 1",
+    "st.n += 1 -> pass",
+    "1 -> 2",
+    "touch(st) -> pass",
+    "min(i, -2) * 2.5 -> min(i, -2) + 2.5",
+    "min(i, -2) -> max(i, -2)",
+    "-2 -> 2",
+    "2 -> 3",
+    "2.5 -> 3.5",
+    "i == 0 or True -> i == 0 and True",
+    "i == 0 -> i != 0",
+    "0 -> 1",
+    "True -> False",
+]
+
+
+def test_each_changes_one_place_of_a_function():
+    every = list(mutants(Path("f.py"), TEXT))
+    assert sorted(mutant.change for mutant in every) == sorted(CHANGES)
+    for mutant in every:
+        assert ast.dump(ast.parse(mutant.source)) != ast.dump(ast.parse(TEXT))
+        assert "LIMIT = 3" in mutant.source
+        assert "7 times" in mutant.source
+    lines = {mutant.change: mutant.line for mutant in every}
+    assert lines["i < 4 -> i <= 4"] == 8
+    assert lines["st.n += 1 -> pass"] == 9
+
+
+@pytest.mark.skipif(JIT, reason="kernels are changed as plain Python")
+def test_worlds_catch_faults_that_are_not_explained():
+    outcomes = run._outcomes(40)
+    kernels = {file.stem: file for file in run.KERNELS.glob("*.py")}
+    changes = {
+        "resources": "st.state_mach_free[machine, r] -= amount -> pass",
+        "lifecycle": "st.state_job_left[j] -= count -> st.state_job_left[j] += count",
+        "heaps": "rank_a != rank_b -> rank_a == rank_b",
+    }
+    for name, change in changes.items():
+        file = kernels[name].relative_to(run.ROOT)
+        (mutant,) = [m for m in mutants(file, kernels[name].read_text()) if m.change == change]
+        assert run.forked(lambda m=mutant: run.apply(m) or run._by_worlds(outcomes), 60), name
+    assert run.forked(lambda: run._by_worlds(outcomes), 60) == ""
+
+
+def test_a_check_that_does_not_end_is_noticed():
+    def forever():
+        while True:
+            pass
+
+    assert run.forked(forever, 1) == "no end within 1 s"
+    assert run.forked(lambda: "", 9) == ""
+    assert run.forked(lambda: 1 / 0, 9) == "ZeroDivisionError('division by zero')"
+
+
+def test_explanations_are_of_mutants_with_a_reason():
+    rows = tomllib.loads(run.EXPLAINED.read_text())["equivalent"]
+    every = {run.key(mutant) for mutant in run._every([])}
+    for row in rows:
+        assert (row["file"], row["line"], row["change"]) in every, row
+        assert len(row["reason"]) > 10
+
+
+def test_the_share_decides(capsys):
+    every = list(mutants(Path("sim/engine/kernels/gang.py"), (run.KERNELS / "gang.py").read_text()))
+    assert run.report(every[:20], every[:1], 0.95) == 0
+    assert run.report(every[:20], every[:2], 0.95) == 1
+    assert "18 of 20 mutants caught (90.0%), 2 survive" in capsys.readouterr().out
