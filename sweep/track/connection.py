@@ -177,10 +177,15 @@ def unreachable_warning(settings: Settings) -> str:
     return ""
 
 
+_IMPORTING: list[threading.Thread] = []
+"""The thread that imports MLflow: two threads that import it find it half imported."""
+
+
 def warm_up() -> threading.Thread:
     """Import MLflow in a background thread, so that it is ready when the first cell is done."""
     thread = threading.Thread(target=_import_mlflow, name="import-mlflow", daemon=True)
     thread.start()
+    _IMPORTING[:] = [thread]
     return thread
 
 
@@ -190,6 +195,8 @@ def connected(uri: str, way_out: str) -> Iterator[MlflowClient]:
 
     MLflow and Alembic log nothing inside, and MLflow's telemetry is off.
     """
+    for thread in _IMPORTING:
+        thread.join()
     with _environment(_NO_TELEMETRY | _DEFAULTS), _silence():
         try:
             _probe(uri)

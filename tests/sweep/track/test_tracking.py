@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,24 @@ def test_a_folder_of_results_may_have_any_name(
         "journal", "mlflow-artifacts", "mlflow.db", "sweeps",
     ]  # fmt: skip
     assert [path.name for path in results.parent.iterdir()] == [name]
+
+
+def test_mlflow_is_imported_by_one_thread_at_a_time(
+    empty_database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other would find it half imported."""
+    events: list[str] = []
+
+    def slow_import() -> None:
+        time.sleep(0.3)
+        events.append("imported")
+
+    monkeypatch.setattr(connection, "_import_mlflow", slow_import)
+    monkeypatch.setattr(connection, "_client", lambda uri: events.append("used"))
+    connection.warm_up()
+    with connection.connected(sqlite_uri(empty_database), ""):
+        pass
+    assert events == ["imported", "used"]
 
 
 def test_the_parent_run_has_the_verdict(sweep: Sweep) -> None:
