@@ -110,14 +110,18 @@ def with_calendar(workload: W) -> W:
     return type(workload)(tables, workload.stored_durations(), workload.meta)
 
 
+FAR_S = 86_400.0
+"""Time of the first submission from which on a run has a clock of its own: steps of 15 ps."""
+
+
 def origin_s(submit_s: F8) -> float:
     """Return the time at which the clock of a run begins: a whole number of seconds, mostly 0.
 
-    It is later only where submissions are further from 0 than from each other, as in epoch seconds.
-    There the difference is exact, and short tasks keep their bits; elsewhere it would gain none.
+    It is later only where the first submission is far from 0, as in epoch seconds, whose steps are
+    longer than short tasks. The difference between a time and a whole number is exact.
     """
-    first, last = float(submit_s[0]), float(submit_s[-1])
-    return float(np.floor(first)) if first > last - first else 0.0
+    first = float(submit_s[0])
+    return float(np.floor(first)) if first >= FAR_S else 0.0
 
 
 def mean_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str, float]:

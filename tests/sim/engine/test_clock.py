@@ -97,11 +97,13 @@ def test_the_calendar_of_jobs_stays_that_of_the_log():
         np.testing.assert_array_equal(before, after)
 
 
-def test_times_of_a_long_workload_stay_as_they_are():
-    w = sim.Workload.from_jobs(jobs(3.3))
-    assert w.origin_s == 0.0
-    assert w.on_own_clock is w
-    assert sim.Workload.from_jobs(jobs(EPOCH_S + 0.25)).origin_s == EPOCH_S
+def test_times_near_0_stay_as_they_are():
+    for begin_s in (0.0, 3.3, 86_399.5):
+        w = sim.Workload.from_jobs(jobs(begin_s))
+        assert w.origin_s == 0.0
+        assert w.on_own_clock is w
+    for begin_s in (86_400.0, EPOCH_S):
+        assert sim.Workload.from_jobs(jobs(begin_s + 0.25)).origin_s == begin_s
 
 
 @pytest.mark.parametrize("down_s", [4.0, 25.0])
