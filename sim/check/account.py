@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sim.check.broken import BrokenRuleError
+from sim.workload.columns import stage_work_s
 from sim.workload.workload import Workload
 
 TOLERANCE = 1e-9
@@ -80,15 +81,14 @@ def _is_close(first: float, second: float) -> bool:
 
 
 def _amounts(workload: Workload) -> dict[str, float]:
-    stage = workload.tasks["stage"].to_numpy()
-    duration_s = workload.tasks["duration_s"].to_numpy()
+    work_s = stage_work_s(workload)  # not by task: a stage may have billions of like ones
     amounts: dict[str, float] = {
         "jobs": workload.n_jobs,
-        "tasks": len(stage),
+        "tasks": workload.n_tasks,
         "edges": workload.stage_edges.num_rows + workload.job_edges.num_rows,
     }
     for resource in workload.resources:
         demand = workload.stages[f"demand_{resource}"].to_numpy()
         kind = "mem_gib_s" if resource == "mem" else f"{resource}_s"
-        amounts[kind] = float(np.sum(demand[stage] * duration_s))
+        amounts[kind] = float(np.sum(demand * work_s))
     return amounts

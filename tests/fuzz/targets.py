@@ -294,7 +294,8 @@ def _archive_entries() -> dict[str, bytes]:
         }
     entries |= {f"{archive.OWN}/m.py": b"", f"{archive.TRACES}/0/t.csv": b"1\n"}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in entries.items()}
-    trace = {"text": "in/t.csv", "name": "t.csv", "is_folder": False, "files": [["t.csv", KEY, 2]]}
+    files = [["t.csv", digests[f"{archive.TRACES}/0/t.csv"], 2]]
+    trace = {"text": "in/t.csv", "name": "t.csv", "is_folder": False, "files": files}
     record = {"format": 1, "sweep": "s-ab", "entries": digests, "modules": {}, "traces": [trace]}
     return {**entries, archive.RECORD: json.dumps(record).encode()}
 

@@ -71,8 +71,6 @@ def times_of(log: Log, noticed: dict[str, int], warnings: list[str]) -> Ran:
     lag_s = np.abs(np.abs(between_s - run_s) - HOUR_S)
     is_jump = has_run & ((between_s < 0) | (log.without_zone & (lag_s <= _CLOCK_S)))
     count_rule(noticed, "end set to start_s + run_s, which it contradicts", is_jump)
-    is_other = ~is_jump & (np.abs(between_s - run_s) > np.fmax(_CLOCK_S, 0.01 * run_s))
-    count_rule(noticed, "run_s is not the time from start_s to end_s: run_s counts", is_other)
     _warn_backwards(log, start_s, between_s < 0, has_run, warnings)
     step_s = max(_CLOCK_S, resolution_s(submit_s, start_s, end_s))
     is_longer, is_shorter = (

@@ -89,7 +89,7 @@ def test_run_times_in_another_unit_than_start_and_end_are_noticed(tmp_path):
     assert w.stage_duration_s.tolist() == [100_000.0, 250_000.0]
     w = read_csv(tmp_path, text.format(60, 249.5))
     assert w.stage_duration_s.tolist() == [60.0, 249.5]
-    rule = "run_s is not the time from start_s to end_s: run_s counts"
+    rule = "run_s shorter than from start_s to end_s: run_s counts"
     assert w.meta["report"]["noticed"] == {rule: 1}
 
 
