@@ -76,7 +76,7 @@ test-long: $(READY)
 test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
 		tests/policies/test_orders.py tests/sim/dags tests/sim/lineage \
-		tests/sweep/backtest/test_audit.py -m "not slow" \
+		tests/sweep/backtest/test_audit.py tests/mutants -m "not slow" \
 		--ignore-glob='*_sample.py'
 
 ui: $(READY)

@@ -34,7 +34,8 @@ ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "sim" / "engine" / "kernels"
 EXPLAINED = Path(__file__).parent / "equivalent.toml"
 TESTS = (
-    *("tests/sim/engine", "--ignore=tests/sim/engine/test_worlds.py", "-q", "-x"),
+    *("tests/sim/engine", "tests/sim/metrics/test_batches.py", "-q", "-x"),
+    *("--ignore=tests/sim/engine/test_worlds.py",),
     *("-m", "not slow", "-p", "no:cacheprovider", "--no-header", "--tb=no"),
     *("-k", "not pool_of_slots and not in_a_crowd and not pools_of_their_own"),
 )
