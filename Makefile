@@ -39,7 +39,7 @@ KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_le
 # modules that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-core test-long test-nojit ui docs reproduce fuzz mutants spark-logs real bench audit lock kernels clean
+.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-core test-long test-experiments test-nojit ui docs reproduce fuzz mutants spark-logs real bench audit lock kernels clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -56,7 +56,7 @@ STREAMED = $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,+)
 # what all workers import is compiled once, before they start
 test-main: $(READY)
 	@$(BIN)/python -m pytest $(TESTS) -q --collect-only >/dev/null || :
-	$(STREAMED)NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
+	$(STREAMED)NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long and not shipped"
 
 # what a change of anything may break, within three minutes: engine, grid, store, a policy of each
 # kind (tests/conftest.py), and names
@@ -70,6 +70,10 @@ test-long: $(READY)
 	SIM_VARIANTS=exact $(BIN)/python -m pytest tests -q -n 2 --dist worksteal -m "long or e2e"
 	SIM_VARIANTS=exact $(BIN)/python -m pytest -q -n 2 --dist worksteal $(KERNEL_TESTS) \
 		tests/policies/test_invariants.py
+
+# plan each experiment and run one seed of it: no cell may fail (two to three hours)
+test-experiments: $(READY)
+	SIM_VARIANTS=exact $(BIN)/python -m pytest -v -rs tests/sweep/papers/test_shipped_experiments.py
 
 # the same kernels as plain Python, where a local that is never assigned shows, and where accounts
 # are checked after each instant of random worlds (test_checked_runs.py)

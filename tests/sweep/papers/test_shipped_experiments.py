@@ -16,7 +16,7 @@ import pytest
 from sweep.driver import make_request
 from sweep.grid.options import Options
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.shipped
 
 ROOT = Path(__file__).resolve().parents[3]
 TRACES = ROOT.parent / "shared" / "traces"
