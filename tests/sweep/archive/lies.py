@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
 from tests.damages import damages
@@ -263,6 +264,16 @@ def lies_in_record(good: Entries) -> Iterator[Attack]:
         )
 
 
+def _reads_the_same(content: bytes, other: bytes) -> bool:
+    """Tell whether two Parquet files hold the same table."""
+    try:
+        tables = [pq.read_table(pa.BufferReader(data)) for data in (content, other)]
+    except (pa.ArrowException, OSError, ValueError):
+        return False
+    kinds = [table.schema for table in tables]
+    return kinds[0].equals(kinds[1]) and repr(tables[0].to_pylist()) == repr(tables[1].to_pylist())
+
+
 def damaged_entries(good: Entries) -> Iterator[Attack]:
     """Yield archives with a few bytes of an entry changed, and checksums that agree."""
     for name in sorted(good):
@@ -270,6 +281,8 @@ def damaged_entries(good: Entries) -> Iterator[Attack]:
             continue
         seed = random.Random(name).randrange(10**6)
         for number, content in enumerate(damages(good[name], 3, seed)):
+            if name.endswith(".parquet") and _reads_the_same(good[name], content):
+                continue  # a byte that no reader of the table looks at is no lie
             same = CELLS if name == CELLS else ""
             yield Attack(
                 "damage",
