@@ -42,12 +42,15 @@ class Mutant:
         The changed expression or statement, before and after.
     source : str
         Text of the changed module.
+    lines : range
+        The lines of the innermost statement around it, without those of its body.
     """
 
     file: Path
     line: int
     change: str
     source: str
+    lines: range
 
     def __str__(self) -> str:
         """Return file, line and change."""
@@ -60,11 +63,13 @@ def mutants(file: Path, text: str) -> Iterator[Mutant]:
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     nodes = [node for function in functions for node in _body(function)]
     nodes.sort(key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
+    statements = _statements(tree)
     for node in nodes:
         for changed in _changes(node):
             before, after = ast.unparse(node), ast.unparse(changed)
             source = _replaced(text, node, after)
-            yield Mutant(file, node.lineno, f"{before} -> {after}", source)  # type: ignore[attr-defined]
+            line = node.lineno  # type: ignore[attr-defined]
+            yield Mutant(file, line, f"{before} -> {after}", source, statements[line])
 
 
 def _body(function: ast.FunctionDef) -> Iterator[ast.AST]:
@@ -72,6 +77,18 @@ def _body(function: ast.FunctionDef) -> Iterator[ast.AST]:
     statements = function.body[1:] if ast.get_docstring(function) else function.body
     for statement in statements:
         yield from (node for node in ast.walk(statement) if hasattr(node, "lineno"))
+
+
+def _statements(tree: ast.Module) -> dict[int, range]:
+    """Return the lines of the innermost statement at each line, without those of its body."""
+    lines: dict[int, range] = {}
+    for node in ast.walk(tree):  # outer ones first
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            end = body[0].lineno if body else (node.end_lineno or node.lineno) + 1
+            own = range(node.lineno, max(end, node.lineno + 1))
+            lines.update(dict.fromkeys(own, own))
+    return lines
 
 
 def _changes(node: ast.AST) -> Iterator[ast.AST]:

@@ -2,9 +2,10 @@
 
 Each mutant changes one place of ``sim/engine/kernels``, in a process of its own that is forked for
 it; no file is written. Random worlds judge it first, whose outcomes the naive simulator gave once
-beforehand, then the tests of the engine. A mutant that takes too long is caught, too: it no longer
-ends. Survivors are listed with file, line and change. `equivalent.toml` explains those that change
-no result, a line of reason each; they are not counted.
+beforehand, then the tests of the engine: of both only those that reach its line (`reach`). A mutant
+that takes too long is caught, too: it no longer ends. Survivors are listed with file, line and
+change. `equivalent.toml` explains those that change no result, a line of reason each; they are not
+counted.
 """
 
 from __future__ import annotations
@@ -14,35 +15,35 @@ import os
 import random
 import signal
 import sys
-import time
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import JIT, specialised
 from tests.mutants.mutate import Mutant, mutants
+from tests.mutants.reach import KERNELS, ROOT, Reach, reach_of_calls, reach_of_tests, run_tests
 from tests.sim.engine.compared import kernel_outcome, reference_outcome
 from tests.sim.engine.outcome import differences
 from tests.sim.engine.random_worlds import draw
 
-ROOT = Path(__file__).resolve().parents[2]
-KERNELS = ROOT / "sim" / "engine" / "kernels"
 EXPLAINED = Path(__file__).parent / "equivalent.toml"
-TESTS = (
-    *("tests/sim/engine", "tests/sim/metrics/test_batches.py", "-q", "-x"),
-    *("--ignore=tests/sim/engine/test_worlds.py",),
-    *("-m", "not slow", "-p", "no:cacheprovider", "--no-header", "--tb=no"),
-    *("-k", "not pool_of_slots and not in_a_crowd and not pools_of_their_own"),
-)
-"""Tests of the engine, without three whose crowds take half of the time."""
+WORLD_LIMIT_S = 20
+"""What a world may take under a mutant: without one it takes a twentieth of a second."""
 
-Check = Callable[[], str]
-"""Runs something; returns how it noticed a fault, "" if it did not."""
+Check = Callable[[Mutant], str]
+"""Runs something that a mutant may break; returns how it noticed a fault, "" if it did not."""
+
+
+class World(NamedTuple):
+    """A random world and the naive simulator's outcome of it."""
+
+    number: int
+    drawn: dict[str, Any]
+    expected: dict[str, Any]
 
 
 def main(arguments: list[str]) -> int:
@@ -52,6 +53,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the sample (default: %(default)s)")
     parser.add_argument("--worlds", type=int, default=1500, help="(default: %(default)s)")
     parser.add_argument("--files", nargs="*", default=[], metavar="NAME", help="of these kernels")
+    parser.add_argument("--jobs", type=int, default=2, help="side by side (default: %(default)s)")
     parser.add_argument("--no-tests", action="store_true", help="judge by worlds alone")
     parser.add_argument("--wanted", type=float, default=0.95, help="share (default: %(default)s)")
     parsed = parser.parse_args(arguments)
@@ -60,36 +62,50 @@ def main(arguments: list[str]) -> int:
     every = list(_every(parsed.files))
     chosen = random.Random(parsed.seed).sample(every, min(parsed.sample, len(every)))
     print(f"{len(chosen)} of {len(every):,} mutants, seed {parsed.seed}", flush=True)
-    outcomes = _outcomes(parsed.worlds)
-    survivors = judge(chosen, lambda: _by_worlds(outcomes))
+    worlds = list(random_worlds(parsed.worlds))
+    reach = reach_of_calls([lambda world=world: notice_of(world) for world in worlds])
+    survivors = judge(chosen, lambda mutant: by_worlds(worlds, reach, mutant), parsed.jobs)
+    for mutant in survivors:
+        print(f"{len(reach.at(mutant))} worlds reach {mutant}", flush=True)
     if not parsed.no_tests:
-        survivors = judge(survivors, _by_tests)
+        tests = reach_of_tests()
+        survivors = judge(survivors, lambda mutant: by_tests(tests, mutant), parsed.jobs)
+        for mutant in survivors:
+            print(f"{len(tests.at(mutant))} tests reach {mutant}", flush=True)
     return report(chosen, survivors, parsed.wanted)
 
 
-def judge(chosen: Iterable[Mutant], check: Check) -> list[Mutant]:
-    """Return the mutants that a check does not notice; print each."""
-    begin = time.monotonic()
-    notice = forked(check, limit_s=3600)
-    if notice:
-        raise SystemExit(f"a fault is noticed without a mutant: {notice}")
-    limit_s = int(30 + 5 * (time.monotonic() - begin))
-    print(f"time limit of a mutant: {limit_s} s", flush=True)
-    alive = []
-    for mutant in chosen:
-        notice = forked(lambda mutant=mutant: apply(mutant) or check(), limit_s)
-        print(f"{'caught  ' if notice else 'SURVIVES'} {mutant}  {notice}", flush=True)
-        if not notice:
-            alive.append(mutant)
-    return alive
+def judge(chosen: Iterable[Mutant], check: Check, n_jobs: int) -> list[Mutant]:
+    """Return the mutants that a check does not notice, in their order; print each."""
+    ordered = list(chosen)
+    notices: dict[Mutant, str] = {}
+    running: dict[int, tuple[Mutant, int]] = {}
+    for mutant in [*ordered, *[None] * n_jobs]:
+        if mutant is None or len(running) == n_jobs:
+            if not running:
+                break
+            pid, status = os.wait()
+            ended, read = running.pop(pid)
+            notices[ended] = _notice(read, status)
+            mark = "caught  " if notices[ended] else "SURVIVES"
+            print(f"{mark} {ended}  {notices[ended]}", flush=True)
+        if mutant is not None:
+            pid, read = _fork(lambda mutant=mutant: apply(mutant) or check(mutant))
+            running[pid] = mutant, read
+    return [mutant for mutant in ordered if not notices[mutant]]
 
 
-def forked(check: Check, limit_s: int) -> str:
-    """Run a check in a forked process, at most for some seconds; return how it noticed a fault."""
+def forked(check: Callable[[], str]) -> str:
+    """Run a check in a forked process; return how it noticed a fault."""
+    pid, read = _fork(check)
+    return _notice(read, os.waitpid(pid, 0)[1])
+
+
+def _fork(check: Callable[[], str]) -> tuple[int, int]:
+    """Begin a check in a forked process; return the process and where its answer is read."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        signal.alarm(limit_s)
         os.close(read)
         try:
             notice = check()
@@ -98,10 +114,13 @@ def forked(check: Check, limit_s: int) -> str:
         os.write(write, notice.encode()[:200])
         os._exit(0)
     os.close(write)
+    return pid, read
+
+
+def _notice(read: int, status: int) -> str:
     with os.fdopen(read, "rb") as pipe:
         notice = pipe.read().decode("utf-8", "replace")
-    _, status = os.waitpid(pid, 0)
-    return notice or (f"no end within {limit_s} s" if os.WIFSIGNALED(status) else "")
+    return notice or ("no end in time" if os.WIFSIGNALED(status) else "")
 
 
 def apply(mutant: Mutant) -> None:
@@ -117,49 +136,46 @@ def apply(mutant: Mutant) -> None:
     specialised.cache_clear()
 
 
-def _every(names: Iterable[str]) -> Iterable[Mutant]:
+def _every(names: Iterable[str]) -> Iterator[Mutant]:
     for file in sorted(KERNELS.glob("*.py")):
         if file.stem in names or (not names and file.stem != "conserve"):
             yield from mutants(file.relative_to(ROOT), file.read_text())
 
 
-def _outcomes(n_worlds: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return worlds that the engine accepts, each with the naive simulator's outcome."""
-    pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
-    number = 0
-    while len(pairs) < n_worlds:
+def random_worlds(n_worlds: int) -> Iterator[World]:
+    """Yield worlds that the engine accepts, each with the naive simulator's outcome."""
+    drawn = number = 0
+    while drawn < n_worlds:
         world = draw(np.random.default_rng([1, number]))
         number += 1
         try:
             kernel_outcome(world)
         except (InputError, PolicyError):
             continue
-        pairs.append((world, reference_outcome(world)))
-    return pairs
+        yield World(drawn, world, reference_outcome(world))
+        drawn += 1
 
 
-def _by_worlds(outcomes: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -> str:
-    for number, (world, expected) in enumerate(outcomes):
-        differing = differences(kernel_outcome(world), expected)
-        if differing:
-            return f"world {number}: {', '.join(differing)}"
+def notice_of(world: World) -> str:
+    """Return how the kernel's outcome of a world differs from the naive simulator's."""
+    differing = differences(kernel_outcome(world.drawn), world.expected)
+    return f"world {world.number}: {', '.join(differing)}" if differing else ""
+
+
+def by_worlds(worlds: list[World], reach: Reach, mutant: Mutant) -> str:
+    """Check a mutant by the worlds that reach its line, each within its time."""
+    for number in reach.at(mutant):
+        signal.alarm(WORLD_LIMIT_S)  # ends the process, which counts as noticed
+        notice = notice_of(worlds[int(number)])
+        if notice:
+            return notice
     return ""
 
 
-def _by_tests() -> str:
-    os.chdir(ROOT)
-    quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, 1)
-    os.dup2(quiet, 2)
-    failed: list[str] = []
-
-    class Failures:
-        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-            if report.failed:
-                failed.append(report.nodeid)
-
-    code = pytest.main(list(TESTS), plugins=[Failures()])
-    return failed[0] if failed else f"pytest ends with {code}" if code else ""
+def by_tests(reach: Reach, mutant: Mutant) -> str:
+    """Check a mutant by the tests that reach its line, each within five times its time."""
+    names = reach.at(mutant)
+    return run_tests(names, {name: int(30 + 5 * reach.seconds[name]) for name in names})
 
 
 def report(chosen: list[Mutant], survivors: list[Mutant], min_share: float) -> int:
