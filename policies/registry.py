@@ -12,11 +12,15 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from policies.base import Policy
+from sim.base import entry_points
 from sim.base.errors import InputError, did_you_mean, unknown
 from sim.base.parameters import check, coerce, type_hints
 from sim.base.plugins import import_user_module, same_name_hint
 
 MODULES_REGISTERED = ("policies",)  # so that sim.base.sources knows
+MODULES_INSTALLED = ("policies",)
+KIND = "policies"
+"""Kind of `sim.base.entry_points`."""
 _REGISTRY: dict[str, type[Policy]] = {}
 _ADDED: dict[str, set[str]] = {}  # by the import of a user's module
 P = TypeVar("P", bound=type[Policy])
@@ -46,9 +50,9 @@ def register(name: str) -> Callable[[P], P]:
 
 
 def names() -> list[str]:
-    """Names of every registered policy, sorted."""
+    """Names of every policy, sorted: registered ones, and those that packages install."""
     _discover()
-    return sorted(_REGISTRY)
+    return sorted({*_REGISTRY, *entry_points.installed(KIND)})
 
 
 def spec(name: str) -> type[Policy]:
@@ -57,9 +61,17 @@ def spec(name: str) -> type[Policy]:
     Raises
     ------
     InputError
-        If there is none, naming the nearest.
+        If there is none, naming the nearest; if the module that should register it doesn't.
     """
     _discover()
+    if name not in _REGISTRY and name in entry_points.installed(KIND):
+        entry_points.load(KIND, name)
+        if name not in _REGISTRY:
+            entry = entry_points.installed(KIND)[name]
+            raise InputError(
+                f"{entry.module} of {entry.origin} registers no policy {name!r}",
+                rule="broken plug-in",
+            )
     if name not in _REGISTRY:
         raise InputError(unknown("policy", name, names()), rule="unknown policy")
     return _REGISTRY[name]
@@ -117,7 +129,7 @@ def load(module: str, name: str | None = None) -> None:
             rule="nothing registered",
         )
     _discover()
-    if name not in _REGISTRY:
+    if name not in names():
         raise InputError(
             f"policy module {module!r} ({loaded.__file__}) registers no policy {name!r}; "
             f"{did_you_mean(name, registered)}it registers {', '.join(sorted(registered))}",
@@ -149,7 +161,7 @@ def _class_in(module: ModuleType) -> str:
 
 @cache
 def _discover() -> None:
-    for module in pkgutil.walk_packages([str(Path(__file__).parent)], "policies."):
-        # kernels and checks hold no policy; numba takes half a second
-        if ".kernels." not in module.name and not module.name.startswith("policies.check."):
+    """Import the core's modules; rooms beside them are systems, and installed by name."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)], "policies."):
+        if not module.ispkg:
             importlib.import_module(module.name)

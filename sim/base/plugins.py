@@ -1,4 +1,7 @@
-"""Plug-ins: modules of a package, found by name, with an entry function of a fixed name."""
+"""Plug-ins of a kind: modules with an entry function of a fixed name, found by their names.
+
+Those of the core are the modules of a package; others are entry points (`sim.base.entry_points`).
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from sim.base import entry_points
 from sim.base.errors import InputError, unknown
 
 MODULES_FOUND = ()
@@ -23,19 +27,23 @@ own."""
 
 @dataclass(frozen=True)
 class Plugins:
-    """Plug-ins of a package: its modules with a function `entry`; a new file is a new plug-in.
+    """Plug-ins of a kind: the modules of a package, and those that packages install.
 
-    A module whose name begins with an underscore, and a module in `helpers`, is shared code and not
-    a plug-in.
+    A new file in the package is a new plug-in. A module whose name begins with an underscore, and a
+    module in `helpers`, is shared code and not a plug-in.
     """
 
     kind: str  # noun for messages: trace, generator, evaluator
     package: str
     entry: str
+    installed: str  # kind of `sim.base.entry_points`
     helpers: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
         """List the names of all plug-ins, sorted."""
+        return sorted({*self._own(), *entry_points.installed(self.installed)})
+
+    def _own(self) -> list[str]:
         return [name for name in module_names(self.package) if name not in self.helpers]
 
     def module(self, name: str) -> ModuleType:
@@ -44,11 +52,13 @@ class Plugins:
         Raises
         ------
         InputError
-            If the name is unknown; suggests the closest.
+            If the name is unknown (suggests the closest), or an installed module is broken.
         """
-        if name not in self.names():
-            raise InputError(unknown(self.kind, name, self.names()), rule=f"unknown {self.kind}")
-        return importlib.import_module(f"{self.package}.{name}")
+        if name in self._own():
+            return importlib.import_module(f"{self.package}.{name}")
+        if name in entry_points.installed(self.installed):
+            return entry_points.load(self.installed, name)
+        raise InputError(unknown(self.kind, name, self.names()), rule=f"unknown {self.kind}")
 
     def function(self, name: str) -> Any:
         """Return the entry function of a plug-in; raise as `module` does."""

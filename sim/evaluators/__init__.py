@@ -33,7 +33,8 @@ Simulate = Callable[..., "Result"]
 Evaluation = tuple[dict[str, float], pa.Table]
 
 MODULES_FOUND = ("sim.evaluators",)  # so that sim.base.sources knows
-EVALUATORS = Plugins("evaluator", __name__, "evaluate")
+MODULES_INSTALLED = ("evaluators",)
+EVALUATORS = Plugins("evaluator", __name__, "evaluate", "evaluators")
 
 _N_GIVEN = 5
 

@@ -19,8 +19,9 @@ from sim.metrics.jobs import speedups
 __all__ = ["METRICS", "Metric", "compute", "metric", "names", "speedups"]
 
 MODULES_LOADED = ("sim.metrics",)  # imported by name (`sim.base.sources.meaning`)
+MODULES_INSTALLED = ("metrics",)
 FAMILIES = Plugins(
-    "family of metrics", __name__, "compute", helpers=("kernels", "common", "groups")
+    "family of metrics", __name__, "compute", "metrics", helpers=("kernels", "common", "groups")
 )
 
 UTILIZATION = "utilization_"

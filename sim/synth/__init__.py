@@ -20,7 +20,8 @@ FEW_JOBS, JOB_BYTES = 100_000, 1000
 """Number of jobs up to which memory is not checked, and the minimum memory per drawn job."""
 
 MODULES_FOUND = ("sim.synth",)  # for sim.base.sources
-GENERATORS = Plugins("generator", __name__, "synthesize", helpers=("fitted",))
+MODULES_INSTALLED = ("generators",)
+GENERATORS = Plugins("generator", __name__, "synthesize", "generators", helpers=("fitted",))
 
 
 def names() -> list[str]:

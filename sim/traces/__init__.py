@@ -19,7 +19,8 @@ from sim.workload.workload import Workload
 __all__ = ["names", "options", "read_trace"]
 
 MODULES_FOUND = ("sim.traces",)  # for sim.base.sources
-FORMATS = Plugins("trace format", __name__, "read")
+MODULES_INSTALLED = ("readers",)
+FORMATS = Plugins("trace format", __name__, "read", "readers")
 
 
 def names() -> list[str]:

@@ -55,7 +55,8 @@ __all__ = [
 ]
 
 MODULES_FOUND = ("sim.transforms",)  # for sim.base.sources
-TRANSFORMS = Plugins("transform", __name__, "", helpers=("parts",))
+MODULES_INSTALLED = ("transforms",)
+TRANSFORMS = Plugins("transform", __name__, "", "transforms", helpers=("parts",))
 """A transform is a function in a module of its name; `_MODULES` lists those that share a module."""
 
 _MODULES = {

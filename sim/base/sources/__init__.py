@@ -16,8 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from sim.base import entry_points
+from sim.base.entry_points import Entry
 from sim.base.sources import meaning, modules
-from sim.base.sources.meaning import FOUND, LOADED, REGISTERED, Meaning
+from sim.base.sources.meaning import FOUND, INSTALLED, LOADED, REGISTERED, Meaning
 from sim.base.sources.modules import Module
 
 Table = dict[str, str]
@@ -120,6 +122,8 @@ def _digest_module(module: Module) -> tuple[Table, tuple[_Reference, ...]]:
     if parsed.by_name:  # without a declaration of packages
         loaded = {module.name.partition(".")[0], *modules.WITH_NUMBERS}
     references += [_Reference(name) for package in loaded for name in modules.below(package)]
+    if loaded:
+        references += [_Reference(entry.module) for entry in _installed(parsed).values()]
     return digests, tuple(item for item in references if modules.is_own(item.name))
 
 
@@ -133,12 +137,22 @@ def registry_modules(registry: str, name: str | None) -> set[str]:
     found_in, registered_in = parsed.declares.get(FOUND, []), parsed.declares.get(REGISTERED, [])
     packages = (*found_in, *registered_in)
     candidates = {member for package in packages for member in modules.below(package)}
+    installed = _installed(parsed)
     if name is None:
-        return candidates.union(*parsed.binds.values())
+        entries = {entry.module for entry in installed.values()}
+        return candidates.union(entries, *parsed.binds.values())
     named = {f"{package}.{name}" for package in found_in} & candidates
+    if name in installed and not named:
+        return {installed[name].module, *parsed.binds.get(name, ())}
     registering = {member for member in candidates if registered_in and _registers(member, name)}
     matches = named | registering | {*parsed.binds.get(name, ())}
     return matches or {name, *registry_modules(registry, None)}
+
+
+def _installed(parsed: Meaning) -> dict[str, Entry]:
+    """Return the entry points that a module imports by name."""
+    kinds = parsed.declares.get(INSTALLED, ())
+    return {name: entry for kind in kinds for name, entry in entry_points.installed(kind).items()}
 
 
 def _registers(name: str, text: str) -> bool:

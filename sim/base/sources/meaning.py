@@ -26,6 +26,7 @@ BY_NAME = (
     *_BUILT_IN,
     *("importlib", "imp", "runpy", "sys.modules", "pkgutil.resolve_name", "pydoc.locate"),
     *("sim.base.plugins.Plugins", "sim.base.plugins.import_user_module"),
+    "sim.base.entry_points.load",
 )
 """Functions and modules (with everything below) that import a module by a computed name."""
 
@@ -36,9 +37,12 @@ _MODULE_ARGUMENT = "module"
 """Argument that names a user's module which a registry imports first."""
 
 FOUND, REGISTERED, LOADED = "MODULES_FOUND", "MODULES_REGISTERED", "MODULES_LOADED"
-"""Constants by which a module that imports by name declares the packages: of MODULES_FOUND it
-imports a module by the module's name; in MODULES_REGISTERED each module registers names
-(``@register("fifo")``); of MODULES_LOADED it imports every module when it is itself imported."""
+INSTALLED = "MODULES_INSTALLED"
+"""Constants by which a module that imports by name declares what: of the packages in MODULES_FOUND
+it imports a module by the module's name; in MODULES_REGISTERED each module registers names
+(``@register("fifo")``); of MODULES_LOADED it imports every module when it is itself imported.
+MODULES_INSTALLED names a kind of `sim.base.entry_points`, whose entries it imports by name, or
+all, if it declares MODULES_LOADED too."""
 
 Use = tuple[str, str | None]
 """A fully dotted name, and the literal string that is its call's first argument (else None)."""
@@ -198,7 +202,7 @@ def _declared_packages(tree: ast.Module) -> dict[str, list[str]]:
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple)
         for name in _defined(node)
-        if name in (FOUND, REGISTERED, LOADED)
+        if name in (FOUND, REGISTERED, LOADED, INSTALLED)
     }
 
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from sim.base import entry_points
+
 MODULES_FOUND = ()
 """Packages whose modules are imported by name here: none, as modules are located, not imported."""
 
 PROJECT = ("sim", "policies", "sweep")
-"""Packages of the project; of other packages only those that are not installed libraries count."""
+"""Packages of the project; of others those count that have plug-ins, or are no installed library."""
 
 WITH_NUMBERS = ("sim", "policies")
 """Packages of the project whose code, and data files beside it, determine results."""
@@ -110,7 +112,7 @@ def _top_paths(top: str) -> tuple[Path, ...]:
     paths = [Path(path) for path in spec.submodule_search_locations or ()]
     if not paths and spec.origin is not None:
         paths = [Path(spec.origin).with_suffix("")]
-    if top not in PROJECT:
+    if top not in PROJECT and top not in entry_points.top_levels():
         paths = [path for path in paths if not {*_INSTALLED} & {*path.parts}]
     return tuple(path.resolve() for path in paths)
 

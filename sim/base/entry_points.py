@@ -1,0 +1,130 @@
+"""Plug-ins of installed packages: entry points in the groups ``cluster_sweep.<kind>``.
+
+An entry names a module: ``edf = "my_package.edf"`` in the group ``cluster_sweep.policies`` is the
+module that registers the policy ``edf``. The systems and questions of this project are entries like
+those of any other package: in a checkout `pyproject.toml` lists them, elsewhere the package's
+metadata, and code that was sent to another machine brings a table of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from sim.base.errors import InputError
+
+KINDS = (
+    *("policies", "readers", "generators", "transforms", "evaluators", "metrics"),
+    *("strategies", "sections", "studies", "verbs", "workload_verbs", "options", "published"),
+)
+"""Kinds of plug-ins that packages may install."""
+PREFIX = "cluster_sweep."
+"""Prefix of the groups of entry points."""
+PROJECT = "cluster-sweep"
+"""Distribution of this project."""
+MODULES_FOUND = ()  # entries are named where a kind is used (`sim.base.sources.meaning`)
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SENT = Path(__file__).with_name("entry_points.json")
+"""Table of code that was sent to another machine, without its metadata."""
+
+
+class Entry(NamedTuple):
+    """An entry: the name of a plug-in, its module, and the package that installed it."""
+
+    name: str
+    module: str
+    package: str
+    version: str
+
+    @property
+    def origin(self) -> str:
+        """Package and version."""
+        return f"{self.package} {self.version}".strip()
+
+
+def installed(kind: str) -> Mapping[str, Entry]:
+    """Return the entries of a kind by name; of two of one name the project's, else the first."""
+    return _by_kind()[kind]
+
+
+def load(kind: str, name: str) -> ModuleType:
+    """Import the module of an entry.
+
+    Raises
+    ------
+    InputError
+        If it can't be imported; names the package.
+    """
+    entry = installed(kind)[name]
+    try:
+        return importlib.import_module(entry.module)
+    except Exception as error:
+        raise InputError(
+            f"{kind}: {name!r} of {entry.origin} can't be imported: {type(error).__name__}: "
+            f"{error}; mend or remove that package",
+            rule="broken plug-in",
+        ) from error
+
+
+def top_levels() -> set[str]:
+    """Return the top-level packages that have plug-ins."""
+    modules = (entry.module for kind in _by_kind().values() for entry in kind.values())
+    return {module.partition(".")[0] for module in modules}
+
+
+def table() -> dict[str, list[list[str]]]:
+    """Return all entries by kind as JSON has them, for code that is sent to another machine."""
+    return {kind: [list(entry) for entry in entries.values()] for kind, entries in _by_kind().items()}
+
+
+@cache
+def _by_kind() -> dict[str, dict[str, Entry]]:
+    found: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+    for kind, entry in _entries():
+        if kind in found:
+            found[kind].setdefault(entry.name, entry)
+    return found
+
+
+def _entries() -> Iterator[tuple[str, Entry]]:
+    """Yield kinds and entries, the project's first, the others by package and name."""
+    if _SENT.is_file():
+        for kind, rows in json.loads(_SENT.read_text(encoding="utf-8")).items():
+            yield from ((kind, Entry(*row)) for row in rows)
+        return
+    own = list(_of_checkout())
+    yield from own
+    yield from _of_packages(without=PROJECT if own else "")
+
+
+def _of_checkout() -> Iterator[tuple[str, Entry]]:
+    """Yield the entries of the checkout's `pyproject.toml`: its metadata may be of an older one."""
+    file = _ROOT / "pyproject.toml"
+    project = tomllib.loads(file.read_text(encoding="utf-8"))["project"] if file.is_file() else {}
+    if project.get("name") == PROJECT:
+        for group, entries in project.get("entry-points", {}).items():
+            for name, module in entries.items():
+                entry = Entry(name, module, PROJECT, project["version"])
+                yield group.removeprefix(PREFIX), entry
+
+
+def _of_packages(without: str) -> Iterator[tuple[str, Entry]]:
+    from importlib.metadata import entry_points  # takes 20 ms
+
+    rows = []
+    for group in (name for name in (points := entry_points()).groups if name.startswith(PREFIX)):
+        for point in points.select(group=group):
+            package = re.sub(r"[-_.]+", "-", point.dist.name if point.dist else "").lower()
+            version = point.dist.version if point.dist else ""
+            if package != without:
+                entry = Entry(point.name, point.module, package, version)
+                rows.append((package != PROJECT, group.removeprefix(PREFIX), entry))
+    yield from ((kind, entry) for _, kind, entry in sorted(rows))
