@@ -1,4 +1,4 @@
-"""Choose the mean demands of `sim.synth.production_dags` by a rule that never runs DAGPS.
+"""Choose the mean demands of `policies.dagps.synth.production_dags` by a rule that never runs DAGPS.
 
 Run as ``python -m benchmarks.dagps_demands``. The paper gives how demands vary (Grandl et al., *Do
 the hard stuff first*, Table 1), not their means. But it gives (Table 5) the gain from checking all
@@ -39,7 +39,7 @@ import sim
 from sim.base.arrays import F8
 from sim.bounds.machine_counts import machines_per_job
 from sim.published import numbers
-from sim.synth.production_dags import dags
+from policies.dagps.synth.production_dags import dags
 
 CPU_MEM = (0.08, 0.12, 0.18)
 TIMES = (1.0, 2.0, 3.0, 4.0)

@@ -16,10 +16,10 @@ import numpy as np
 
 from benchmarks.common import Row, parse_arguments, peak_memory, row, show, timed
 from benchmarks.lineage_log import make_log
-from sim.lineage.aggregates import aggregate, aggregate_bounds
-from sim.lineage.analyses import value_functions
-from sim.lineage.dependencies import graph, single_hop, window
-from sim.lineage.multi_hop import rows
+from policies.wing.lineage.aggregates import aggregate, aggregate_bounds
+from policies.wing.lineage.analyses import value_functions
+from policies.wing.lineage.dependencies import graph, single_hop, window
+from policies.wing.lineage.multi_hop import rows
 
 JOBS, SOURCES, THREADS = 1_100_000, 16_384, 2
 JOIN_S, FAST_S, PAIRS_S, GIB = 60.0, 30.0, 10.0, 12.0

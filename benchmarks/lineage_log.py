@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.lineage.files import OPERATION_NAMES
-from sim.lineage.logs import Logs, make_logs
+from policies.wing.lineage.files import OPERATION_NAMES
+from policies.wing.lineage.logs import Logs, make_logs
 
 DAY_S = 86_400.0
 PERIODS_S = np.array([3600.0, 6 * 3600.0, DAY_S, 7 * DAY_S])

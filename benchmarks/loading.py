@@ -32,7 +32,7 @@ LOAD = """
 import json, resource, time
 import pyarrow.csv, scipy.sparse.csgraph
 import sim
-from sim.traces import alibaba2018
+from policies.alibaba import trace as alibaba2018
 begin = time.perf_counter()
 w = alibaba2018.read({path!r})
 seconds = time.perf_counter() - begin

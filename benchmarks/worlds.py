@@ -8,7 +8,7 @@ import pyarrow as pa
 from sim import Workload
 from sim.base.random import stream
 from sim.dags import Graphs
-from sim.synth.alibaba2018.shipped import SHIPPED
+from policies.alibaba.synth.shipped import SHIPPED
 from sim.synth.fitted.tables_file import read_tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags
 

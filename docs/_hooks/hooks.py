@@ -33,7 +33,7 @@ MADE_OF = {
     "sim/result.py": "reference/python.md#sim.Result",
     "sim/workload/schema.py": "reference/python.md#tables-of-a-workload",
     "sim/traces": "reference/traces.md",
-    "sim/lineage/files.py": "reference/lineage_logs.md",
+    "policies/wing/lineage/files.py": "reference/lineage_logs.md",
 }
 """Pages generated from code; in the repository a link leads to the code itself."""
 

@@ -11,7 +11,7 @@ os.environ.update(COLUMNS="96", NO_COLOR="1")  # width of help texts
 import policies
 import sim.cli.main
 import sim.evaluators
-import sim.lineage.files
+import policies.wing.lineage.files
 import sim.metrics
 import sim.synth
 import sim.traces
@@ -173,11 +173,11 @@ def _workload_tables() -> list[str]:
 
 
 def _lineage_logs() -> str:
-    text = [(sim.lineage.files.__doc__ or "").partition("\n\n")[2].strip(), ""]
+    text = [(policies.wing.lineage.files.__doc__ or "").partition("\n\n")[2].strip(), ""]
     text += ["[Dependencies between jobs](../lineage.md) shows their use. A column without a"]
     text += ["default is required."]
     text += ["", "## Their columns"]
-    return _page(["# Logs of lineage", "", *text, *_tables(sim.lineage.files.TABLES)])
+    return _page(["# Logs of lineage", "", *text, *_tables(policies.wing.lineage.files.TABLES)])
 
 
 def _tables(tables: Mapping[str, Iterable[sim.workload.schema.Column]]) -> list[str]:

@@ -17,7 +17,7 @@ from policies.knows import Knows
 from sim.base.arrays import F8
 from sim.check.record import Record, plan_of
 from sim.engine.plan import Scheduler
-from sim.lineage.worth import COLUMNS as WORTH
+from policies.wing.lineage.worth import COLUMNS as WORTH
 from sim.result import Result
 from sim.simulation import simulate
 from sim.workload.workload import Workload

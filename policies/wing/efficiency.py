@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from policies.base import Policy
-from policies.estimates.past import Past
+from policies.wing.past import Past
 from policies.knows import Knows, Source
 from policies.registry import register
 from policies.wing.truth import lengths, ratio, truth
@@ -17,7 +17,7 @@ from sim.base.errors import InputError
 from sim.base.maths import power
 from sim.base.parameters import Factor, Positive
 from sim.engine.plan import Batch, Event, Plan, World
-from sim.lineage.worth import WAITS_S, decay_columns
+from policies.wing.lineage.worth import WAITS_S, decay_columns
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Valued(Policy):
     ----------
     knowledge : {"history", "true"}
         Source of values. "history": similar jobs of the workload's history
-        (`policies.estimates.past.Past`); without a history jobs go first come, first served.
-        "true": the true values, from columns (`sim.lineage.worth`).
+        (`policies.wing.past.Past`); without a history jobs go first come, first served.
+        "true": the true values, from columns (`policies.wing.lineage.worth`).
     noise : float
         Largest error factor s of true values: each job's value is multiplied by a factor
         from 1/s to s, uniform on a log scale, so that a half is as likely as a double (§7.2 gives

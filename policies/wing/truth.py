@@ -17,7 +17,7 @@ def truth(world: World, policy: str, column: str) -> F8:
         raise PolicyError(
             f"policy {policy} with knowledge=true needs the column {column!r} of jobs, which "
             "this workload does not have; use trace=cosmos or a workload built from logs "
-            "(sim.lineage.workload), or set knowledge=history"
+            "(policies.wing.lineage.workload), or set knowledge=history"
         )
     return values(jobs, column)
 

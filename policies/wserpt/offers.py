@@ -6,7 +6,7 @@ import numpy as np
 
 from sim.cluster.fits import has_constraints
 from sim.engine.plan import World
-from sim.lineage.worth import COLUMNS
+from policies.wing.lineage.worth import COLUMNS
 from sim.workload.tables import values
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from policies.estimates.durations import Truth
-from policies.estimates.past import Past
+from policies.wing.past import Past
 from policies.estimates.paths import expected_tails_s
 from policies.wing.efficiency import Waiting
 from policies.wing.rescue import WingDep

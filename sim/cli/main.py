@@ -13,7 +13,7 @@ from sim.base import interrupt
 from sim.base.errors import SimError
 from sim.cli.check import CHECK
 from sim.cli.describe import DESCRIBE
-from sim.cli.lineage import LINEAGE
+from policies.wing.lineage_verb import LINEAGE
 from sim.cli.workloads import BOUND, CONVERT, FIT, SYNTH
 
 VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, LINEAGE, CHECK)

@@ -135,8 +135,8 @@ def _fit(args: argparse.Namespace) -> None:
 
 
 def _fit_recurring(args: argparse.Namespace) -> None:
-    from sim.synth.recurring.fit import fit  # late: `--help` answers at once
-    from sim.synth.recurring.tables import write_tables
+    from policies.slearn.recurring.fit import fit  # late: `--help` answers at once
+    from policies.slearn.recurring.tables import write_tables
     from sim.workload.workload import Workload
 
     tables = fit(Workload.read(args.source), args.slots, args.note)
@@ -148,7 +148,7 @@ def _fit_recurring(args: argparse.Namespace) -> None:
 
 
 def _fit_programs(args: argparse.Namespace) -> None:
-    from sim.synth.programs import file  # late: `--help` answers at once
+    from policies.wing.programs import file  # late: `--help` answers at once
     from sim.workload.workload import Workload
 
     fitted = file.fit(Workload.read(args.source))

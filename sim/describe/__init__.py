@@ -2,7 +2,7 @@
 
 `describe` turns a workload and its comparators into a `Description`: numbers by section, and
 tables. `write_page` writes them and one HTML page. `Description.paper` holds the paper's numbers.
-`sim.describe.slearn` has the measures of another paper.
+`sim.describe.task_variation` has the measures of another paper.
 """
 
 from sim.describe.dataset import Dataset

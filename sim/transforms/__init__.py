@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sim.transforms.demands import amplify, fit_machines
     from sim.transforms.draws import bootstrap
     from sim.transforms.faults import fail_tasks, straggle
-    from sim.transforms.joined import named_dags
+    from policies.slearn.named_dags import named_dags
     from sim.transforms.past import history_and_trace, record_runs
     from sim.transforms.placement import deal_queues, place_inputs
     from sim.transforms.planning import add, faster, without_queue
@@ -64,21 +64,21 @@ _MODULES = {
     "amplify": "sim.transforms.demands",
     "arrive": "sim.transforms.arrivals",
     "bootstrap": "sim.transforms.draws",
-    "change_load": "sim.synth.alibaba2018.transforms",
+    "change_load": "policies.alibaba.synth.transforms",
     "deal_queues": "sim.transforms.placement",
     "fail_tasks": "sim.transforms.faults",
     "faster": "sim.transforms.planning",
     "fit_machines": "sim.transforms.demands",
-    "give_dags": "sim.synth.alibaba2018.give_dags",
-    "half": "sim.synth.programs.transforms",
+    "give_dags": "policies.alibaba.synth.give_dags",
+    "half": "policies.wing.programs.transforms",
     "history_and_trace": "sim.transforms.past",
     "hour_of": "sim.transforms.arrivals",
     "lengthen": "sim.transforms.tasks",
-    "named_dags": "sim.transforms.joined",
+    "named_dags": "policies.slearn.named_dags",
     "place_inputs": "sim.transforms.placement",
     "record_runs": "sim.transforms.past",
-    "resynthesize": "sim.synth.programs.transforms",
-    "rewire": "sim.synth.alibaba2018.transforms",
+    "resynthesize": "policies.wing.programs.transforms",
+    "rewire": "policies.alibaba.synth.transforms",
     "scale_tasks": "sim.transforms.tasks",
     "squeeze": "sim.transforms.arrivals",
     "stay": "sim.transforms.tasks",

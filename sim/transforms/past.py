@@ -12,7 +12,7 @@ from sim.base.errors import InputError
 from sim.base.parameters import Count, NotNegative, Positive, checked
 from sim.base.random import stream
 from sim.cluster.cluster import Cluster
-from sim.describe.slearn import load_statistics, window_loads
+from sim.describe.task_variation import load_statistics, window_loads
 from sim.transforms.parts import (
     history_table,
     ready_without_waiting,
@@ -76,7 +76,7 @@ def history_and_trace(
     Returns
     -------
     Workload
-        ``meta["transforms"]`` notes sizes, and load in windows (`sim.describe.slearn`).
+        ``meta["transforms"]`` notes sizes, and load in windows (`sim.describe.task_variation`).
 
     Raises
     ------

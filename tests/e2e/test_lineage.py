@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sim.lineage import Store
+from policies.wing.lineage import Store
 from tests.e2e.conftest import Command
 
 pytestmark = pytest.mark.e2e

@@ -88,7 +88,7 @@ def _fuzz(name: str, seconds: int, results: Path, counts: Path) -> None:
     """
     import atheris
 
-    with atheris.instrument_imports(include=["sim.traces", "sim.lineage", "sweep"]):
+    with atheris.instrument_imports(include=["sim.traces", "policies.wing.lineage", "sweep"]):
         from tests.fuzz.targets import TARGETS, check
 
     target, folder = TARGETS[name], results / name

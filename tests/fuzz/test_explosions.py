@@ -185,8 +185,8 @@ def test_the_way_out_is_named(reports: dict[str, dict[str, object]]) -> None:
 
 def _reader(name: str) -> Callable[[str], object]:
     # here, as the process that is limited imports this module too
-    from sim.lineage.files import read_table
-    from sim.lineage.openlineage import read_events
+    from policies.wing.lineage.files import read_table
+    from policies.wing.lineage.openlineage import read_events
     from sim.synth.fitted.fit import _read
 
     own: dict[str, Callable[[str], object]] = {

@@ -39,7 +39,7 @@ def draw_jobs(
     max_tasks_per_stage: int | None = None,
     load: float = 1.0,
 ) -> Workload:
-    """Draw a workload; `sim.synth.alibaba2018.synthesize` explains the options.
+    """Draw a workload; `policies.alibaba.synth.synthesize` explains the options.
 
     Its ``meta["synth"]`` has the options.
     """

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sim.evaluators.readers import METRIC_THRESHOLDS
+from policies.wing.evaluators.readers import METRIC_THRESHOLDS
 from sweep.papers.figures import (
     Findings,
     Groups,

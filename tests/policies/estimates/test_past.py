@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from policies.estimates.past import Past
+from policies.wing.past import Past
 from sim.engine.plan import World
 from tests.policies.wing.worlds import ONE, recurring
 

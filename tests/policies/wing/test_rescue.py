@@ -8,7 +8,7 @@ import pytest
 import sim
 from policies.wing.rescue import predicted
 from sim.engine.plan import World
-from sim.lineage.worth import WAITS_S, decay_columns
+from policies.wing.lineage.worth import WAITS_S, decay_columns
 from tests.policies.wing.worlds import ONE, H, job, order, recurring, with_worth
 
 

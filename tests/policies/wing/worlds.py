@@ -7,7 +7,7 @@ import pyarrow as pa
 
 import policies
 import sim
-from sim.lineage.worth import DECAYED, decay_columns
+from policies.wing.lineage.worth import DECAYED, decay_columns
 
 H = 3600.0
 ONE = sim.Cluster.machines(1, tokens=1)

@@ -27,7 +27,7 @@ print(sum(by_child.stats.cache_hits.values()))
 
 FOLDERS = """
 from sim.base.kernel_cache import digest
-print(digest("sim.engine.kernels.run"), digest("sim.lineage.kernels.flows"))
+print(digest("sim.engine.kernels.run"), digest("policies.wing.lineage.kernels.flows"))
 """
 
 SIMULATE = """

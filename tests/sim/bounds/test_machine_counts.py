@@ -8,7 +8,7 @@ import pytest
 import sim
 from sim.bounds import bound_arrays
 from sim.bounds.machine_counts import machines_per_job
-from sim.traces.tpc import RESOURCES
+from policies.dagps.tpc import RESOURCES
 from tests.sim.bounds.test_bounds import stage, workload
 
 TPC = dict.fromkeys(RESOURCES, 1.0)

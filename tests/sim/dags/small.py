@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sim.base.random import stream
 from sim.dags import Graphs
-from sim.traces.alibaba2018.rows import parse_names as parse
+from policies.alibaba.trace.rows import parse_names as parse
 
 Job = tuple[int, list[tuple[int, int]]]
 """Number of stages, and edges."""

@@ -6,8 +6,8 @@ import pytest
 
 import sim
 from sim.evaluators import evaluate
-from sim.synth.production_dags import statistics as production_dags
-from sim.synth.scope_jobs.structure import TABLE_2
+from policies.dagps.synth.production_dags import statistics as production_dags
+from policies.jockey.scope_jobs.structure import TABLE_2
 
 
 def rows(workload, seed=0):

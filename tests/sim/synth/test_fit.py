@@ -10,7 +10,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from sim.synth.alibaba2018.shipped import SHIPPED
+from policies.alibaba.synth.shipped import SHIPPED
 from sim.synth.fitted.fit import fit, fit_sample, fit_workload
 from sim.synth.fitted.histograms import MIN_CELL, Histogram
 from sim.synth.fitted.tables_file import read_tables, write_tables

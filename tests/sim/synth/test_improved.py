@@ -12,7 +12,7 @@ import sim
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags import critical_path_length
-from sim.synth.alibaba2018.shipped import SHIPPED
+from policies.alibaba.synth.shipped import SHIPPED
 from sim.synth.fitted.fit import fit_structure
 from sim.synth.fitted.fit_links import ObservedDags
 from sim.synth.fitted.histograms import Conditional, Grid, Histogram

@@ -8,7 +8,7 @@ import pytest
 import sim
 from sim.base.errors import InputError
 from sim.dags import Graphs
-from sim.synth.alibaba2018.transforms import change_load
+from policies.alibaba.synth.transforms import change_load
 
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"
 

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 import sim
 from sim.base.errors import InputError
 from sim.synth import names, options
-from sim.synth.alibaba2018.shipped import SHIPPED
+from policies.alibaba.synth.shipped import SHIPPED
 from sim.synth.fitted.histograms import Histogram
 from sim.synth.fitted.tables_file import read_tables
 

@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 
 from sim.base.random import stream
 from sim.dags import longest_path_levels, path_lengths
-from sim.synth.alibaba2018.shipped import SHIPPED
+from policies.alibaba.synth.shipped import SHIPPED
 from sim.synth.fitted import tian_algorithm2
 from sim.synth.fitted.histograms import Conditional, Histogram
 from sim.synth.fitted.tables import Tables

@@ -18,7 +18,7 @@ from sim.workload.workload import Workload
 
 CASES = Path(__file__).resolve().parents[2] / "cases"
 LINEAGE = ("O01_ol_order", "O02_ol_zones", "O04_ol_gz")
-"""Logs of reads and writes: tests/sim/lineage has them."""
+"""Logs of reads and writes: tests/policies/wing/lineage has them."""
 
 
 def cases() -> Iterator[tuple[str, dict[str, Any]]]:

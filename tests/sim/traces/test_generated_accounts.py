@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sim
 from sim.check.account import check_account
-from sim.traces.alibaba2018 import ORIGINAL_COLUMNS
+from policies.alibaba.trace import ORIGINAL_COLUMNS
 from sim.workload.workload import Workload
 
 PODS = (

@@ -7,7 +7,7 @@ import pytest
 
 import sim
 from sim import transforms
-from sim.describe.slearn import load_statistics, window_loads
+from sim.describe.task_variation import load_statistics, window_loads
 from sim.transforms import history_and_trace
 
 

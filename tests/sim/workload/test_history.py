@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.synth.alibaba2018.transforms import change_load
+from policies.alibaba.synth.transforms import change_load
 from sim.transforms import amplify
 from sim.workload import history as features
 from sim.workload import schema

@@ -213,8 +213,8 @@ class TestAnEditOfWhatMakesAWorkload:
         [
             ("sim.synth.fitted.tian_algorithm2", COMMENT, False),
             ("sim.synth.fitted.tian_algorithm2", STATEMENT, True),
-            ("sim.synth.alibaba2018/tables.json", b"\n", True),
-            ("sim.synth.cosmos.month", STATEMENT, False),
+            ("policies.alibaba.synth/tables.json", b"\n", True),
+            ("policies.wing.cosmos.month", STATEMENT, False),
             ("sim.engine.simulate", STATEMENT, False),
         ],
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sim.evaluators.readers import METRIC_THRESHOLDS
+from policies.wing.evaluators.readers import METRIC_THRESHOLDS
 from sim.published import numbers
 from sweep.grid.options import Options
 from sweep.papers import studies

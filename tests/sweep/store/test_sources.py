@@ -36,17 +36,17 @@ ALL = ALL_CELLS | ALL_WORKLOADS
 
 DOCSTRING = {"old": b'"""', "new": b'"""Said better: '}
 EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
-    ("a comment in a generator", "sim.synth.cosmos.month", {"added": COMMENT}, set()),
+    ("a comment in a generator", "policies.wing.cosmos.month", {"added": COMMENT}, set()),
     ("a comment in a loader", "sim.traces.swf", {"added": COMMENT}, set()),
-    ("a comment in a kernel of lineage", "sim.lineage.kernels.closure", {"added": COMMENT}, set()),
+    ("a comment in a kernel of lineage", "policies.wing.lineage.kernels.closure", {"added": COMMENT}, set()),
     ("a comment in the engine", "sim.engine.simulate", {"added": COMMENT}, set()),
     ("a docstring of the engine", "sim.engine.simulate", DOCSTRING, set()),
     ("a docstring of a policy", "policies.orders", DOCSTRING, set()),
     ("the style sheet of pages", "sim.base.html/page.css", {"added": COMMENT}, set()),
     ("the command line", "sim.cli.main", {"added": STATEMENT}, set()),
-    ("another evaluator", "sim.evaluators.kinds", {"added": STATEMENT}, set()),
+    ("another evaluator", "policies.wing.evaluators.kinds", {"added": STATEMENT}, set()),
     ("another policy", "policies.sharing", {"added": STATEMENT}, set()),
-    ("a generator", "sim.synth.cosmos.month", {"added": STATEMENT}, {"cosmos"}),
+    ("a generator", "policies.wing.cosmos.month", {"added": STATEMENT}, {"cosmos"}),
     ("a loader", "sim.traces.swf", {"added": STATEMENT}, {"swf"}),
     ("a transform", "sim.transforms.tasks", {"added": STATEMENT}, set()),
     ("a transform that is applied", "sim.transforms.demands", {"added": STATEMENT}, AMPLIFIERS),
@@ -60,7 +60,7 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
     ("a policy's base", "policies.base", {"added": STATEMENT}, ALL_CELLS),
     (
         "a generator's table of numbers",
-        "sim.synth.alibaba2018/tables.json",
+        "policies.alibaba.synth/tables.json",
         {"added": b"\n"},
         {"alibaba_synth", "dag_distances"},
     ),

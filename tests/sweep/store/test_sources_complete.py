@@ -160,7 +160,7 @@ def test_missing_sources_are_detected(tmp_path: Path) -> None:
     assert "policies.dagps.online" in missing_sources(CELL_CODE, arguments, table, jit=False)
     workload = {"trace": {"synth": "alibaba2018", "jobs": 5}, "cluster": {}}
     table = sources.workload_table({"synth": "recurring"})
-    assert str(source_file("sim.synth.alibaba2018/tables.json")) in missing_sources(
+    assert str(source_file("policies.alibaba.synth/tables.json")) in missing_sources(
         WORKLOAD_CODE, workload, table
     )
 

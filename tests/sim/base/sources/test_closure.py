@@ -134,15 +134,15 @@ def test_names_of_a_lazy_package_that_another_hands_on(reached: Reached) -> None
     assert sim.simulate.__module__ in result
 
 
-GENERATORS = {"sim.synth.cosmos", "sim.synth.recurring"}
+GENERATORS = {"policies.wing.cosmos", "policies.slearn.recurring"}
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("import sim\nsim.synthesize('recurring', jobs=3)", {"sim.synth.recurring"}),
-        ("from sim import synthesize as s\ns('recurring')", {"sim.synth.recurring"}),
-        ("from sim.synth import synthesize\nsynthesize('recurring')", {"sim.synth.recurring"}),
+        ("import sim\nsim.synthesize('recurring', jobs=3)", {"policies.slearn.recurring"}),
+        ("from sim import synthesize as s\ns('recurring')", {"policies.slearn.recurring"}),
+        ("from sim.synth import synthesize\nsynthesize('recurring')", {"policies.slearn.recurring"}),
         ("import sim\nsim.synthesize(name)", GENERATORS),
         ("from sim import synth\nf(synth)", GENERATORS),
         ("import sim\nmake = sim.synthesize", GENERATORS),
@@ -205,7 +205,7 @@ def test_imports_that_the_text_does_not_name_count_as_all(reached: Reached, text
     assert {
         "closure_beside",
         "sim.engine.simulate",
-        "sim.synth.cosmos",
+        "policies.wing.cosmos",
         "policies.attained_service",
     } <= result
 
@@ -215,8 +215,8 @@ def test_reading_versions_imports_nothing(reached: Reached) -> None:
 
 
 def test_data_counts_with_its_package_and_pages_do_not() -> None:
-    table = sources.closure(["sim.synth.alibaba2018", "sim.base.html"])
-    assert "sim.synth.alibaba2018/tables.json" in table
+    table = sources.closure(["policies.alibaba.synth", "sim.base.html"])
+    assert "policies.alibaba.synth/tables.json" in table
     assert not any("page." in name for name in table)
 
 
