@@ -36,10 +36,10 @@ import numpy as np
 
 import policies
 import sim
+from policies.dagps.synth.production_dags import dags
 from sim.base.arrays import F8
 from sim.bounds.machine_counts import machines_per_job
 from sim.published import numbers
-from policies.dagps.synth.production_dags import dags
 
 CPU_MEM = (0.08, 0.12, 0.18)
 TIMES = (1.0, 2.0, 3.0, 4.0)

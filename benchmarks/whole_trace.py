@@ -30,10 +30,10 @@ import pyarrow.csv
 import policies
 import sim
 from benchmarks.common import ROOT, machine, row, scratch, show
+from policies.alibaba.trace import ORIGINAL_COLUMNS
 from sim.base.arrays import offsets, ranges
 from sim.cluster.load import offered_load
 from sim.cluster.sizing import full_count
-from policies.alibaba.trace import ORIGINAL_COLUMNS
 from sim.workload.tables import values
 
 SAMPLE = ROOT.parent / "shared" / "traces" / "alibaba2018" / "batch_task_6600_jobs.csv.gz"

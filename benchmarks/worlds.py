@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from policies.alibaba.synth.shipped import SHIPPED
 from sim import Workload
 from sim.base.random import stream
 from sim.dags import Graphs
-from policies.alibaba.synth.shipped import SHIPPED
 from sim.synth.fitted.tables_file import read_tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags
 

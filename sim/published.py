@@ -1,6 +1,6 @@
-"""Published numbers of the papers: one YAML file per paper, shared by all readers.
+"""Published numbers of the papers: a file ``published.yaml`` in the room of each system.
 
-Keys are the paper's sections, tables and figures. A number is a string where it is shown as
+Its package is an entry point of the kind ``published``, named after the system. Keys are the paper's sections, tables and figures. A number is a string where it is shown as
 printed: with trailing zeros (``"33.90"``), or with words (``"about 24"``).
 """
 
@@ -11,9 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sim.base import entry_points
 from sim.base.errors import InputError, unknown
 
-_HERE = Path(__file__).parent
+MODULES_FOUND = ()
+MODULES_INSTALLED = ("published",)  # for sim.base.sources
+KIND, FILE = "published", "published.yaml"
 
 
 class UnknownNumberError(InputError, KeyError):
@@ -46,7 +49,7 @@ class Numbers(Mapping[str, Any]):
 
 def papers() -> list[str]:
     """Return the names of the papers, sorted."""
-    return sorted(file.stem for file in _HERE.glob("*.yaml"))
+    return sorted(entry_points.installed(KIND))
 
 
 @cache
@@ -72,7 +75,8 @@ def numbers(paper: str) -> Numbers:
 
     if paper not in papers():
         raise UnknownNumberError(unknown("paper", paper, papers()))
-    text = (_HERE / f"{paper}.yaml").read_text(encoding="utf-8")
+    folder = Path(str(entry_points.load(KIND, paper).__file__)).parent
+    text = (folder / FILE).read_text(encoding="utf-8")
     return Numbers(paper, yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
 

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from policies.knows import Knows
+from policies.wing.lineage.worth import COLUMNS as WORTH
 from sim.base.arrays import F8
 from sim.check.record import Record, plan_of
 from sim.engine.plan import Scheduler
-from policies.wing.lineage.worth import COLUMNS as WORTH
 from sim.result import Result
 from sim.simulation import simulate
 from sim.workload.workload import Workload

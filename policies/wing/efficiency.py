@@ -8,16 +8,16 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from policies.base import Policy
-from policies.wing.past import Past
 from policies.knows import Knows, Source
 from policies.registry import register
+from policies.wing.lineage.worth import WAITS_S, decay_columns
+from policies.wing.past import Past
 from policies.wing.truth import lengths, ratio, truth
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.maths import power
 from sim.base.parameters import Factor, Positive
 from sim.engine.plan import Batch, Event, Plan, World
-from policies.wing.lineage.worth import WAITS_S, decay_columns
 
 
 @dataclass(frozen=True)

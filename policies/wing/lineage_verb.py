@@ -20,10 +20,10 @@ from sim.base.errors import InputError, unknown
 from sim.cli import Verb, add_repeatable, parse_pairs, print_counts, print_workload
 
 if TYPE_CHECKING:
-    from sim.base.reading import OnBadRow
     from policies.wing.lineage.logs import Logs
     from policies.wing.lineage.options import Options
     from policies.wing.lineage.store import Store
+    from sim.base.reading import OnBadRow
 
 _EXAMPLE = """examples:
   python -m sim lineage operations.parquet --jobs jobs.parquet --out profile
@@ -173,10 +173,10 @@ def print_profile(store: Store, folder: str) -> None:
 
 
 def _read(args: argparse.Namespace) -> Logs:
-    from sim.base.reading import first_line  # late: `--help` answers at once
     from policies.wing.lineage.files import is_parquet
     from policies.wing.lineage.logs import read_logs
     from policies.wing.lineage.openlineage import is_openlineage, read_events
+    from sim.base.reading import first_line  # late: `--help` answers at once
 
     strict: OnBadRow = "error" if args.strict else "skip"
     wrappers = parse_pairs(args.settings, "--set").get("wrappers", "leave_out")

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from policies.estimates.similar import past_codes
+from policies.wing.lineage.templates import medians
 from sim.base import maths
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.engine.plan import World
-from policies.wing.lineage.templates import medians
 from sim.workload.tables import values
 
 Statistic = Literal["median", "mean", "geometric mean"]

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.wing.past import Past
 from policies.registry import register
 from policies.wing.efficiency import ByDecay, Waiting
+from policies.wing.lineage.worth import decay_columns
+from policies.wing.past import Past
 from policies.wing.truth import lengths, ratio, truth
 from sim.base.arrays import F8
 from sim.engine.plan import World
-from policies.wing.lineage.worth import decay_columns
 
 
 @register("wing_dep")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from policies.wing.lineage.worth import COLUMNS
 from sim.cluster.fits import has_constraints
 from sim.engine.plan import World
-from policies.wing.lineage.worth import COLUMNS
 from sim.workload.tables import values
 
 

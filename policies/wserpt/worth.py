@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from policies.estimates.durations import Truth
-from policies.wing.past import Past
 from policies.estimates.paths import expected_tails_s
 from policies.wing.efficiency import Waiting
+from policies.wing.past import Past
 from policies.wing.rescue import WingDep
 from sim.base import maths
 from sim.base.arrays import F8, I8, ranges

@@ -82,7 +82,9 @@ def top_levels() -> set[str]:
 
 def table() -> dict[str, list[list[str]]]:
     """Return all entries by kind as JSON has them, for code that is sent to another machine."""
-    return {kind: [list(entry) for entry in entries.values()] for kind, entries in _by_kind().items()}
+    return {
+        kind: [list(entry) for entry in entries.values()] for kind, entries in _by_kind().items()
+    }
 
 
 @cache
@@ -120,8 +122,9 @@ def _of_packages(without: str) -> Iterator[tuple[str, Entry]]:
     from importlib.metadata import entry_points  # takes 20 ms
 
     rows = []
-    for group in (name for name in (points := entry_points()).groups if name.startswith(PREFIX)):
-        for point in points.select(group=group):
+    points = entry_points()
+    for group in points.groups:
+        for point in points.select(group=group) if group.startswith(PREFIX) else ():
             package = re.sub(r"[-_.]+", "-", point.dist.name if point.dist else "").lower()
             version = point.dist.version if point.dist else ""
             if package != without:

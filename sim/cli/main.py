@@ -9,11 +9,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from policies.wing.lineage_verb import LINEAGE
 from sim.base import interrupt
 from sim.base.errors import SimError
 from sim.cli.check import CHECK
 from sim.cli.describe import DESCRIBE
-from policies.wing.lineage_verb import LINEAGE
 from sim.cli.workloads import BOUND, CONVERT, FIT, SYNTH
 
 VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, LINEAGE, CHECK)

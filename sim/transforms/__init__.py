@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sim.transforms.demands import amplify, fit_machines
     from sim.transforms.draws import bootstrap
     from sim.transforms.faults import fail_tasks, straggle
-    from policies.slearn.named_dags import named_dags
+    from sim.transforms.load import change_load
     from sim.transforms.past import history_and_trace, record_runs
     from sim.transforms.placement import deal_queues, place_inputs
     from sim.transforms.planning import add, faster, without_queue
@@ -35,6 +35,7 @@ __all__ = [
     "apply",
     "arrive",
     "bootstrap",
+    "change_load",
     "deal_queues",
     "fail_tasks",
     "faster",
@@ -42,7 +43,6 @@ __all__ = [
     "history_and_trace",
     "hour_of",
     "lengthen",
-    "named_dags",
     "names",
     "options",
     "place_inputs",
@@ -64,21 +64,16 @@ _MODULES = {
     "amplify": "sim.transforms.demands",
     "arrive": "sim.transforms.arrivals",
     "bootstrap": "sim.transforms.draws",
-    "change_load": "policies.alibaba.synth.transforms",
+    "change_load": "sim.transforms.load",
     "deal_queues": "sim.transforms.placement",
     "fail_tasks": "sim.transforms.faults",
     "faster": "sim.transforms.planning",
     "fit_machines": "sim.transforms.demands",
-    "give_dags": "policies.alibaba.synth.give_dags",
-    "half": "policies.wing.programs.transforms",
     "history_and_trace": "sim.transforms.past",
     "hour_of": "sim.transforms.arrivals",
     "lengthen": "sim.transforms.tasks",
-    "named_dags": "policies.slearn.named_dags",
     "place_inputs": "sim.transforms.placement",
     "record_runs": "sim.transforms.past",
-    "resynthesize": "policies.wing.programs.transforms",
-    "rewire": "policies.alibaba.synth.transforms",
     "scale_tasks": "sim.transforms.tasks",
     "squeeze": "sim.transforms.arrivals",
     "stay": "sim.transforms.tasks",
@@ -95,8 +90,8 @@ def __getattr__(name: str) -> Any:
 
 def names() -> list[str]:
     """Return the names of all transforms, sorted."""
-    shared = {f"{__name__}.{name}" for name in TRANSFORMS.names()} & {*_MODULES.values()}
-    return sorted({*_MODULES, *TRANSFORMS.names()} - {home.rpartition(".")[2] for home in shared})
+    shared = {home.rpartition(".")[2] for home in _MODULES.values()}
+    return sorted({*_MODULES, *TRANSFORMS.names()} - shared)
 
 
 def options(name: str) -> dict[str, Any]:
@@ -136,4 +131,7 @@ def apply(workload: Workload, name: str, **chosen: Any) -> Workload:
 def _function(name: str) -> Any:
     if name not in names():
         raise InputError(unknown("transform", name, names()), rule="unknown transform")
-    return getattr(importlib.import_module(_MODULES.get(name, f"{__name__}.{name}")), name)
+    module = (
+        importlib.import_module(_MODULES[name]) if name in _MODULES else TRANSFORMS.module(name)
+    )
+    return getattr(module, name)

@@ -23,15 +23,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sim
-from sim.base.errors import InputError
-from policies.wing.lineage import read_logs
-from policies.wing.lineage.openlineage import read_events
-from sim.synth.fitted.fit import fit_workload
-from sim.synth.fitted.tables_file import read_tables, write_tables
-from policies.wing.programs import file
 from policies.slearn.recurring import tables as recurring
 from policies.slearn.recurring.fit import fit
 from policies.wing.bqetl.files import EDGES, JOBS
+from policies.wing.lineage import read_logs
+from policies.wing.lineage.openlineage import read_events
+from policies.wing.programs import file
+from sim.base.errors import InputError
+from sim.synth.fitted.fit import fit_workload
+from sim.synth.fitted.tables_file import read_tables, write_tables
 from sweep.driver import archive, make_request
 from sweep.execution.rerun import recorded_cell
 from sweep.grid import grid

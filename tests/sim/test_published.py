@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from policies.slearn.recurring.presets import preset
 from sim.base.errors import InputError
 from sim.published import Numbers, numbers, papers
-from policies.slearn.recurring.presets import preset
 
 
 def leaves(value: Any) -> Iterator[Any]:

@@ -1,0 +1,1 @@
+"""Evaluators of the study: distances between drawn and real DAGs."""

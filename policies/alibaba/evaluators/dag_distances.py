@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sim.evaluators import Evaluation, Simulate
 from policies.alibaba.synth.judge import clean_dags, judge
+from sim.evaluators import Evaluation, Simulate
 
 USES_POLICY = False
 

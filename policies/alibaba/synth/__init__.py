@@ -11,8 +11,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from sim.base.parameters import Count, Positive, checked
 from policies.alibaba.synth.shipped import SHIPPED
+from sim.base.parameters import Count, Positive, checked
 from sim.synth.fitted.jobs import ArrivalMode, draw_jobs
 from sim.synth.fitted.tables_file import read_tables
 from sim.transforms import amplify, fit_machines

@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from policies.alibaba.synth.recorded_runs import Parts, RecordedRuns
+from policies.alibaba.synth.shipped import load_tables
 from sim.base.arrays import F8, I8, Mask, inverse, offsets, ranges, ranks
 from sim.base.errors import InputError
 from sim.base.parameters import checked
 from sim.base.random import Stream, stream
 from sim.dags import Graphs
 from sim.dags.levels import longest_path_levels
-from policies.alibaba.synth.recorded_runs import Parts, RecordedRuns
-from policies.alibaba.synth.shipped import load_tables
 from sim.synth.fitted.jobs import draw_attributes
 from sim.synth.fitted.tables import Tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags, uniforms

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from policies.alibaba.synth.shipped import load_tables
 from sim.base.arrays import I8
 from sim.base.errors import InputError, unknown
 from sim.base.random import stream
 from sim.dags.graphs import Graphs
 from sim.dags.properties import distances, properties
 from sim.dags.random_dags import uniform_dags
-from policies.alibaba.synth.shipped import load_tables
 from sim.synth.fitted.fit import fit_structure
 from sim.synth.fitted.tables import Tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import Literal
 
+from policies.alibaba.trace.jobs import assemble
+from policies.alibaba.trace.rows import CollectedRows
 from sim.base.errors import InputError
 from sim.base.parameters import NotNegative, checked
 from sim.base.reading import (
@@ -20,8 +22,6 @@ from sim.base.reading import (
     open_text,
     read_blocks,
 )
-from policies.alibaba.trace.jobs import assemble
-from policies.alibaba.trace.rows import CollectedRows
 from sim.workload.workload import Workload
 
 ORIGINAL_COLUMNS = (

@@ -10,11 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sim.base.acyclic import nodes_on_cycles
-from sim.base.arrays import F8, I4, I8, Mask, ranges
-from sim.base.distinct import number_by_appearance
-from sim.base.errors import InputError
-from sim.base.reading import Account, BadRows, OnBadRow, count_rule, no_job_left, open_text
 from policies.alibaba.trace.rows import (
     CENSORED,
     GUESSED,
@@ -24,6 +19,11 @@ from policies.alibaba.trace.rows import (
     CollectedRows,
     amounts,
 )
+from sim.base.acyclic import nodes_on_cycles
+from sim.base.arrays import F8, I4, I8, Mask, ranges
+from sim.base.distinct import number_by_appearance
+from sim.base.errors import InputError
+from sim.base.reading import Account, BadRows, OnBadRow, count_rule, no_job_left, open_text
 from sim.workload.amounts import with_account
 from sim.workload.schema import DEFAULT_QUANTUM
 from sim.workload.workload import Workload

@@ -1,0 +1,1 @@
+"""Generators of DAGPS's workloads: hard DAGs, other domains, production DAGs."""

@@ -12,11 +12,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from policies.dagps.synth.drawn_dag import Dag, to_workload
 from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.parameters import Between, Count, Positive, Share, Whole, checked
 from sim.base.random import Stream, stream
-from policies.dagps.synth.drawn_dag import Dag, to_workload
 from sim.workload.workload import Workload
 
 RESOURCES = ("cpu", "mem", "disk", "net")

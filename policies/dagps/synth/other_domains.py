@@ -11,11 +11,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from policies.dagps.synth.drawn_dag import Dag, to_workload
 from sim.base import maths
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, NotNegative, Whole, checked
 from sim.base.random import Stream, stream
-from policies.dagps.synth.drawn_dag import Dag, to_workload
 from sim.workload.workload import Workload
 
 RESOURCES = ("cpu", "mem", "disk", "net")

@@ -1,0 +1,1 @@
+"""Evaluators of Jockey's figures: deadlines, needs, predictions, progress, earlier runs."""

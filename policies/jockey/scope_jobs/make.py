@@ -14,10 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from sim.base import maths
-from sim.base.arrays import F8, I8
-from sim.base.errors import InputError, unknown
-from sim.base.random import Stream, stream
 from policies.jockey.scope_jobs.templates import (
     NAN,
     JobBatch,
@@ -29,6 +25,10 @@ from policies.jockey.scope_jobs.templates import (
     recorded_training,
     template,
 )
+from sim.base import maths
+from sim.base.arrays import F8, I8
+from sim.base.errors import InputError, unknown
+from sim.base.random import Stream, stream
 from sim.transforms.faults import fail_tasks
 from sim.workload.workload import Workload
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sim.base.random import stream
-from sim.published import numbers
 from policies.jockey.scope_jobs.structure import INIT_S, TABLE_2, WIDE
 from policies.jockey.scope_jobs.templates import WORK_H, recorded_run, recorded_training, template
+from sim.base.random import stream
+from sim.published import numbers
 from sim.workload.workload import Workload
 
 _TRAINING_ROWS = ("work, h", "queueing, median, s", "queueing, 90th percentile, s")

@@ -13,14 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from sim.base import maths
-from sim.base.arrays import F8, I8, inverse, offsets
-from sim.base.errors import InputError
-from sim.base.plugins import check_names
-from sim.base.random import Stream, stream
-from sim.cluster.faults import NO_SLOWDOWNS, draw_slowdowns
-from sim.engine.recording import record_alone, run_alone, training_table
-from sim.published import numbers
 from policies.jockey.scope_jobs.structure import (
     TABLE_2,
     RunTimes,
@@ -30,6 +22,14 @@ from policies.jockey.scope_jobs.structure import (
     draw_structure,
     fit_run_times,
 )
+from sim.base import maths
+from sim.base.arrays import F8, I8, inverse, offsets
+from sim.base.errors import InputError
+from sim.base.plugins import check_names
+from sim.base.random import Stream, stream
+from sim.cluster.faults import NO_SLOWDOWNS, draw_slowdowns
+from sim.engine.recording import record_alone, run_alone, training_table
+from sim.published import numbers
 from sim.transforms.faults import fail_tasks, straggler_factors
 from sim.workload.workload import Workload
 

@@ -1,0 +1,1 @@
+"""Evaluators of SLearn's figures: sizes, single jobs, variation."""

@@ -18,12 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sim.base.errors import InputError, unknown
-from sim.base.parameters import Between, Count, NotNegative, Positive, Share, checked
 from policies.slearn.recurring.presets import preset as preset_tables
 from policies.slearn.recurring.presets import preset_changes
 from policies.slearn.recurring.programs import Drift
 from policies.slearn.recurring.tables import read_tables
+from sim.base.errors import InputError, unknown
+from sim.base.parameters import Between, Count, NotNegative, Positive, Share, checked
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload

@@ -13,13 +13,20 @@ from itertools import product
 
 import numpy as np
 
+from policies.slearn.recurring.giants import group_heaviest, history_log_ratio
+from policies.slearn.recurring.programs import (
+    DAY_S,
+    LOG_MAX,
+    Drift,
+    Programs,
+    deviations,
+    draw_values,
+)
+from policies.slearn.recurring.tables import Tables, heaviest
 from sim.base import maths
 from sim.base.arrays import F8, I4, I8
 from sim.base.random import stream
 from sim.describe.task_variation import SAMPLED, SimilarJobs, window_loads
-from policies.slearn.recurring.giants import group_heaviest, history_log_ratio
-from policies.slearn.recurring.programs import DAY_S, LOG_MAX, Drift, Programs, deviations, draw_values
-from policies.slearn.recurring.tables import Tables, heaviest
 
 N_SURGES = 3
 """Number of surges: times when jobs arrive in quick succession."""

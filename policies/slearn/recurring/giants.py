@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from policies.slearn.recurring.tables import NEAR_JOBS, heaviest
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
-from policies.slearn.recurring.tables import NEAR_JOBS, heaviest
 
 _TILTS = np.linspace(-4.0, 4.0, 65)
 

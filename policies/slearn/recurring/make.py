@@ -7,6 +7,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from policies.slearn.recurring.draft import (
+    GOOD_ERROR,
+    Draft,
+    fitted_draft,
+    longest_over_mean,
+    means,
+)
+from policies.slearn.recurring.programs import DAY_S, Drift, Programs, draw_programs
+from policies.slearn.recurring.tables import Tables
 from sim.base import maths
 from sim.base.arrays import F8, I8, offsets, ranks
 from sim.base.random import stream
@@ -18,9 +27,6 @@ from sim.describe.task_variation import (
     load_statistics,
     window_loads,
 )
-from policies.slearn.recurring.draft import GOOD_ERROR, Draft, fitted_draft, longest_over_mean, means
-from policies.slearn.recurring.programs import DAY_S, Drift, Programs, draw_programs
-from policies.slearn.recurring.tables import Tables
 from sim.workload.workload import Workload
 
 SHORTEST = 0.01

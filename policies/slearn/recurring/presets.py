@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import yaml
 
+from policies.slearn.recurring.tables import BOUNDS_S, Stratum, Tables, read_tables
 from sim.base import maths
 from sim.base.arrays import F8
-from policies.slearn.recurring.tables import BOUNDS_S, Stratum, Tables, read_tables
 
 _HERE = Path(__file__).parent
 KINDS = ("thin small", "wide small", "thin large", "wide large")

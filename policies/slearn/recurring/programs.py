@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from policies.slearn.recurring.tables import Stratum, Tables, quantiles_at
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranks
 from sim.base.random import Stream, stream
-from policies.slearn.recurring.tables import Stratum, Tables, quantiles_at
 
 POPULARITY = 0.5
 """Exponent of the power law by which a program's popularity falls with its rank."""

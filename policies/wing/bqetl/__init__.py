@@ -14,17 +14,25 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from policies.wing.bqetl.files import TableJobs, read_files, run_times
+from policies.wing.lineage.log_tables import operations_log
+from policies.wing.lineage.logs import Logs, make_logs
+from policies.wing.lineage.window import peak, workload
+from policies.wing.lineage.worth import (
+    BLIND,
+    NONE,
+    POLL,
+    JobGraph,
+    RecordedJobs,
+    category,
+    week_workload,
+)
 from sim.base import maths
 from sim.base.acyclic import topological_order
 from sim.base.arrays import F8, I8, Mask, inverse, ranges
 from sim.base.parameters import checked
 from sim.base.random import stream
 from sim.base.reading import OnBadRow, no_job_left
-from policies.wing.lineage.log_tables import operations_log
-from policies.wing.lineage.logs import Logs, make_logs
-from policies.wing.lineage.window import peak, workload
-from policies.wing.lineage.worth import BLIND, NONE, POLL, JobGraph, RecordedJobs, category, week_workload
-from policies.wing.bqetl.files import TableJobs, read_files, run_times
 from sim.workload.workload import Workload
 
 Mode = Literal["poll", "blind"]

@@ -9,11 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.base import maths
-from sim.base.arrays import F8, I8, Mask, ranges
-from sim.base.random import Stream, stream
-from policies.wing.lineage.worth import BLIND, NONE, POLL
-from sim.published import numbers
 from policies.wing.cosmos.requests import (
     Downloads,
     draw_downloads,
@@ -42,6 +37,11 @@ from policies.wing.cosmos.workflows import (
     rank_shared,
     team_sizes,
 )
+from policies.wing.lineage.worth import BLIND, NONE, POLL
+from sim.base import maths
+from sim.base.arrays import F8, I8, Mask, ranges
+from sim.base.random import Stream, stream
+from sim.published import numbers
 
 JOBS_A_DAY = numbers("wing")["cosmos"]["jobs_a_day"]
 RECURRING = numbers("wing")["recurring"]["jobs"]

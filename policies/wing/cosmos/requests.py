@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policies.wing.cosmos.workflows import WEEK_S, Workflows
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges, ranks
 from sim.base.random import Stream, stream
 from sim.published import numbers
-from policies.wing.cosmos.workflows import WEEK_S, Workflows
 
 _PAPER = numbers("wing")["priorities"]
 HIGH_AD_HOC, INVERTED_TEMPLATES = _PAPER["adhoc_above"], _PAPER["templates_inverted"]

@@ -11,10 +11,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from policies.wing.cosmos.workflows import WEEK_S, Workflows
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import Stream, stream
-from policies.wing.cosmos.workflows import WEEK_S, Workflows
 
 QUIET, BUSY = 0.4, 8.0
 """Base rate at any hour, relative to the peak of the busy hours; and the narrowness of that peak,

@@ -9,13 +9,13 @@ import yaml
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from sim.base import maths
-from sim.base.arrays import Mask
-from policies.wing.lineage.worth import BLIND
-from sim.published import numbers
 from policies.wing.cosmos.month import Month
 from policies.wing.cosmos.requests import TOKENS, peak_tokens
 from policies.wing.cosmos.workflows import WEEK_S
+from policies.wing.lineage.worth import BLIND
+from sim.base import maths
+from sim.base.arrays import Mask
+from sim.published import numbers
 
 SHIFT_H = (1, 3, 6, 12)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import I8
+from policies.wing.cosmos.month import Month, to_letters
+from policies.wing.cosmos.statistics import target_pairs
+from policies.wing.cosmos.workflows import WEEK_S
 from policies.wing.lineage.log_tables import operations_log
 from policies.wing.lineage.logs import make_logs
 from policies.wing.lineage.window import workload as window_workload
 from policies.wing.lineage.worth import POLL, JobGraph, RecordedJobs, category, week_workload
-from policies.wing.cosmos.month import Month, to_letters
-from policies.wing.cosmos.statistics import target_pairs
-from policies.wing.cosmos.workflows import WEEK_S
+from sim.base.arrays import I8
 from sim.workload.workload import Workload
 
 

@@ -1,0 +1,1 @@
+"""Evaluators of Wing's figures: kinds of jobs, predicted readers, worth."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from policies.wing.lineage import predict
 from sim.base.errors import InputError
 from sim.evaluators import Evaluation, Simulate
-from policies.wing.lineage import predict
 from sim.workload.tables import names, values
 
 USES_POLICY = False

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from policies.wing.lineage.templates import medians
 from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.evaluators import Evaluation, Simulate
-from policies.wing.lineage.templates import medians
 from sim.workload.tables import names, values
 
 USES_POLICY = False

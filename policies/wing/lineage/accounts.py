@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from sim.base.arrays import F8, Mask
-from sim.base.reading import Account
 from policies.wing.lineage.logs import Logs
 from policies.wing.lineage.run_times import FILLED
+from sim.base.arrays import F8, Mask
+from sim.base.reading import Account
 
 MISSING: Final = "failed because an input was missing"
 MAX_CENSORED: Final = 0.02

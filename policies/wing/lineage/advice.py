@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I4, Mask
 from policies.wing.lineage.dependencies import Dependencies, Downloads, graph
 from policies.wing.lineage.logs import Logs
 from policies.wing.lineage.templates import INPUT_MODES, Classification, Templates, medians
+from sim.base.arrays import F8, I4, Mask
 
 HOUR_S: Final = 3600.0
 

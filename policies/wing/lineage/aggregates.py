@@ -43,10 +43,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from policies.wing.lineage.dependencies import Dependencies, Graph, Window, graph, share_of_inputs
 from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import InputError
 from sim.base.random import stream
-from policies.wing.lineage.dependencies import Dependencies, Graph, Window, graph, share_of_inputs
 
 JOBS_PER_CUT = 200
 """Number of jobs that share the two cut-offs enclosing their own."""
@@ -63,7 +63,10 @@ def aggregate(
     jobs_per_cut: int = JOBS_PER_CUT,
 ) -> F8:
     """Compute each job's own value plus its share of the value of everything downstream."""
-    from policies.wing.lineage.kernels.flows import downstream_totals, totals_by_search  # loads numba
+    from policies.wing.lineage.kernels.flows import (  # loads numba
+        downstream_totals,
+        totals_by_search,
+    )
 
     dag = graph(edges) if dag is None else dag
     weight = share_of_inputs(edges)[dag.edge]
@@ -114,7 +117,10 @@ def _enclose(
     dag: Graph, weight: F8, values: F8, within: Window, selected: Mask, jobs_per_cut: int
 ) -> Bounds:
     """Compute the totals of the selected jobs under the cut-offs just below and above their own."""
-    from policies.wing.lineage.kernels.flows import LANES, downstream_totals_by_cutoff  # loads numba
+    from policies.wing.lineage.kernels.flows import (  # loads numba
+        LANES,
+        downstream_totals_by_cutoff,
+    )
 
     if jobs_per_cut < 1:
         raise InputError(f"jobs_per_cut must be at least 1, not {jobs_per_cut}")

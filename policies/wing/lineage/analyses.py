@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from policies.wing.lineage.dependencies import Dependencies, WeightFunction, share_of_inputs
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.base.random import stream
-from policies.wing.lineage.dependencies import Dependencies, WeightFunction, share_of_inputs
 
 _TRIALS = 200
 _TOLERANCE = 1e-9

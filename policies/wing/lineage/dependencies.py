@@ -13,12 +13,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from policies.wing.lineage import partial
+from policies.wing.lineage.files import (
+    APPEND,
+    DOWNLOAD,
+    FAILED_WRITE,
+    OVERWRITE,
+    READ,
+    TRUNCATE,
+    WRITE,
+)
+from policies.wing.lineage.logs import Logs
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
-from policies.wing.lineage import partial
-from policies.wing.lineage.files import APPEND, DOWNLOAD, FAILED_WRITE, OVERWRITE, READ, TRUNCATE, WRITE
-from policies.wing.lineage.logs import Logs
 
 EDGE_COLUMNS: Final = ("upstream", "downstream", "read_s", "written_s", "n_reads")
 
@@ -144,7 +152,8 @@ def graph(edges: Dependencies) -> Graph:
         row = topological_order(out0, edges.downstream[order])
         if len(row) < n:
             raise InputError(
-                "the dependencies form a cycle; policies.wing.lineage.without_cycles breaks it", rule="cycle"
+                "the dependencies form a cycle; policies.wing.lineage.without_cycles breaks it",
+                rule="cycle",
             )
         number = np.empty(n, np.int32)
         number[row] = np.arange(n, dtype=np.int32)

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from policies.wing.lineage.times import EXAMPLE, FORM, seconds
 from sim.base import parquet
 from sim.base.arrays import F8
 from sim.base.columns import numpy_dtype
@@ -31,7 +32,6 @@ from sim.base.reading import (
     open_text,
     read_blocks,
 )
-from policies.wing.lineage.times import EXAMPLE, FORM, seconds
 from sim.workload.schema import CATEGORY, REQUIRED, Column
 
 PathLike = str | os.PathLike[str]

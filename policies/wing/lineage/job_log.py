@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from policies.wing.lineage.files import OUTCOMES, RUN_TIMES, PathLike, as_table, read_table
 from sim.base.arrays import F8, I4, Mask
 from sim.base.reading import BadRows, OnBadRow, count_rule
-from policies.wing.lineage.files import OUTCOMES, RUN_TIMES, PathLike, as_table, read_table
 from sim.workload.tables import plain
 
 REPEATED: Final = "row given twice"

@@ -15,10 +15,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I1, I4, Mask
-from sim.base.errors import InputError
-from sim.base.extras import importing
-from sim.base.reading import BadRows, OnBadRow, count_rule
 from policies.wing.lineage.files import (
     DOWNLOAD,
     OPERATION_ALIASES,
@@ -28,7 +24,18 @@ from policies.wing.lineage.files import (
     is_parquet,
     read_table,
 )
-from policies.wing.lineage.job_log import JobLog, LeftOut, bad_notes, build_jobs, codes_of, read_jobs
+from policies.wing.lineage.job_log import (
+    JobLog,
+    LeftOut,
+    bad_notes,
+    build_jobs,
+    codes_of,
+    read_jobs,
+)
+from sim.base.arrays import F8, I1, I4, Mask
+from sim.base.errors import InputError
+from sim.base.extras import importing
+from sim.base.reading import BadRows, OnBadRow, count_rule
 from sim.workload.tables import plain
 
 IDLE_RULE: Final = "jobs: in no operation"

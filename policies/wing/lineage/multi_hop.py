@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from sim.base.arrays import F8, I4, I8, Mask, ranges
-from sim.base.errors import InputError
 from policies.wing.lineage.analyses import Functions, Pairs, check_laws
 from policies.wing.lineage.dependencies import Dependencies, Graph, Window, graph
+from sim.base.arrays import F8, I4, I8, Mask, ranges
+from sim.base.errors import InputError
 
 BLOCK_PAIRS: Final = 8_000_000
 """Approximate number of pairs in a block, 12 bytes each."""
@@ -146,7 +146,11 @@ class _RowSolver:
         return Pairs(source[solved], ends, self.g.row[out_node[:n]], out_weight[:n].copy())
 
     def _lanes(self, source: I4) -> Pairs:
-        from policies.wing.lineage.kernels.closure import lane_counts, lane_rows, lane_totals  # loads numba
+        from policies.wing.lineage.kernels.closure import (  # loads numba
+            lane_counts,
+            lane_rows,
+            lane_totals,
+        )
         from sim.workload.kernels.paths import by_child
 
         dag, n = self.g, len(self.g.row)

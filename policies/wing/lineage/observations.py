@@ -10,13 +10,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8
-from sim.describe.statistics import Kind, Section, Statistic, load_sections
 from policies.wing.lineage.advice import SHIFTS_H, shiftable
 from policies.wing.lineage.dependencies import DAY_S, MAX_UNREAD, Dependencies, SingleHop
 from policies.wing.lineage.logs import Logs
 from policies.wing.lineage.predict import best_threshold
 from policies.wing.lineage.templates import INPUT_MODES, Classification
+from sim.base.arrays import F8
+from sim.describe.statistics import Kind, Section, Statistic, load_sections
 from sim.published import numbers
 
 SECTIONS: Final = load_sections(Path(__file__).with_name("sections.yaml"))

@@ -7,8 +7,6 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sim.base.arrays import I4
-from sim.base.errors import InputError
 from policies.wing.lineage.dependencies import (
     MAX_UNREAD,
     OMEGA_S,
@@ -20,7 +18,15 @@ from policies.wing.lineage.dependencies import (
 )
 from policies.wing.lineage.logs import Logs
 from policies.wing.lineage.partial import ALIKE, NESTED_HINT, near_reads
-from policies.wing.lineage.templates import SIMILARITY, VARYING, Templates, Thresholds, find_templates
+from policies.wing.lineage.templates import (
+    SIMILARITY,
+    VARYING,
+    Templates,
+    Thresholds,
+    find_templates,
+)
+from sim.base.arrays import I4
+from sim.base.errors import InputError
 
 MAX_OUTSIDE: Final = 0.5
 """Share of operations beyond the times of their jobs above which they are told first."""

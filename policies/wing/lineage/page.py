@@ -10,13 +10,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from policies.wing.lineage.observations import SECTIONS, published
+from policies.wing.lineage.store import Store
 from sim.base import html, maths
 from sim.base.arrays import F8
 from sim.base.files import write_text
 from sim.base.html.figures import Figure, line, plot, section_plots
 from sim.describe.statistics import Statistic, format_value
-from policies.wing.lineage.observations import SECTIONS, published
-from policies.wing.lineage.store import Store
 
 _POINTS = 200  # maximum points of a curve over ranks
 

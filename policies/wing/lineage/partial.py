@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.base.arrays import I4, I8, Mask
 from policies.wing.lineage.files import APPEND, DOWNLOAD, OVERWRITE, READ, TRUNCATE, WRITE
 from policies.wing.lineage.logs import Logs
+from sim.base.arrays import I4, I8, Mask
 
 CHANGES: Final = (WRITE, APPEND, OVERWRITE, TRUNCATE)
 EMPTIED: Final = "of files emptied before"

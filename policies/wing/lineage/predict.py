@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I4, I8, Mask, offsets, ranges
-from sim.base.errors import InputError
 from policies.wing.lineage.dependencies import Dependencies
 from policies.wing.lineage.templates import medians
+from sim.base.arrays import F8, I4, I8, Mask, offsets, ranges
+from sim.base.errors import InputError
 
 THRESHOLDS: Final = tuple(range(0, 101, 5))
 """Prediction thresholds tr to evaluate, %."""

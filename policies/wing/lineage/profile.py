@@ -9,10 +9,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I4, Mask
-from sim.base.errors import InputError, unknown
 from policies.wing.lineage import advice, predict
-from policies.wing.lineage.aggregates import aggregate, aggregate_bounds, convergence, count_downstream
+from policies.wing.lineage.aggregates import (
+    aggregate,
+    aggregate_bounds,
+    convergence,
+    count_downstream,
+)
 from policies.wing.lineage.dependencies import (
     DAY_S,
     EDGE_COLUMNS,
@@ -38,6 +41,8 @@ from policies.wing.lineage.templates import (
     classify,
     quantiles,
 )
+from sim.base.arrays import F8, I4, Mask
+from sim.base.errors import InputError, unknown
 
 N_COSTLIEST: Final = 100
 """Maximum length of the list of templates whose failure costs most."""

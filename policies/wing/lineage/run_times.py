@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, Mask, inverse
-from sim.base.errors import InputError
 from policies.wing.lineage.logs import Logs
 from policies.wing.lineage.options import Options
 from policies.wing.lineage.templates import medians
+from sim.base.arrays import F8, Mask, inverse
+from sim.base.errors import InputError
 from sim.workload.tables import plain
 
 MAX_UNKNOWN: Final = 0.1

@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from sim.base.arrays import F8, I1, I4, Mask, offsets
-from sim.base.errors import InputError
 from policies.wing.lineage.dependencies import DAY_S, Dependencies
 from policies.wing.lineage.logs import Logs
+from sim.base.arrays import F8, I1, I4, Mask, offsets
+from sim.base.errors import InputError
 
 PATTERNS: Final[Mapping[str, str]] = {
     "uuid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",

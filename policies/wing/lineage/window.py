@@ -9,8 +9,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I4, I8, Mask
-from sim.base.errors import InputError
 from policies.wing.lineage.accounts import account_of
 from policies.wing.lineage.dependencies import (
     DAY_S,
@@ -26,6 +24,8 @@ from policies.wing.lineage.profile import local_value
 from policies.wing.lineage.run_times import with_run_times
 from policies.wing.lineage.templates import Templates, classify, medians
 from policies.wing.lineage.worth import BLIND, NONE, POLL, JobGraph, RecordedJobs, week_workload
+from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.errors import InputError
 from sim.workload.amounts import with_account
 from sim.workload.schema import DEFAULT_QUANTUM
 from sim.workload.tables import plain

@@ -16,12 +16,12 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8, Mask
 from policies.wing.lineage.aggregates import aggregate
 from policies.wing.lineage.analyses import value_functions
 from policies.wing.lineage.dependencies import OMEGA_S, Window, edges_from_pairs, window
 from policies.wing.lineage.multi_hop import multi_hop
 from policies.wing.lineage.predict import Uses, first_uses, reader_columns
+from sim.base.arrays import F8, I8, Mask
 from sim.workload.schema import INPUT_MODES, JOB_EDGE_KINDS
 from sim.workload.workload import Workload
 

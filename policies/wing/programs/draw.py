@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policies.wing.programs.profiles import Profile
 from sim.base import maths
 from sim.base.arrays import F8, I8, inverse
 from sim.base.random import stream
-from policies.wing.programs.profiles import Profile
 
 N_CANDIDATES = 512
 """Number of drawn jobs, similar in work to a program's runs, among which the most similar is

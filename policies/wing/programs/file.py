@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from policies.wing.programs.profiles import Profile, fit_profiles
 from sim.base.dataclass_json import load, save
 from sim.synth.fitted.fit import fit_workload
 from sim.synth.fitted.tables import Tables
-from policies.wing.programs.profiles import Profile, fit_profiles
 from sim.workload.workload import Workload
 
 FORMAT = "programs 3"

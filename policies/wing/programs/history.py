@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import I8
-from sim.base.random import stream
 from policies.wing.lineage.dependencies import edges_from_pairs
 from policies.wing.lineage.predict import first_uses, reader_columns
 from policies.wing.lineage.worth import JobGraph
 from policies.wing.programs.draw import Runs
 from policies.wing.programs.profiles import Profile, job_labels
+from sim.base.arrays import I8
+from sim.base.random import stream
 from sim.transforms.parts import (
     history_table,
     ready_without_waiting,

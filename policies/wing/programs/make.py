@@ -7,12 +7,6 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from sim.base import maths
-from sim.base.arrays import F8, I8, Mask
-from sim.base.random import stream
-from sim.describe.flow import job_work_s
-from sim.synth.fitted.arrivals import draw_rows
-from sim.synth.fitted.jobs import draw_jobs
 from policies.wing.programs.draw import (
     Runs,
     choose_jobs,
@@ -24,6 +18,12 @@ from policies.wing.programs.draw import (
 from policies.wing.programs.file import Fitted
 from policies.wing.programs.history import add_dependencies, split_history
 from policies.wing.programs.profiles import LABELS, Profile, attributes
+from sim.base import maths
+from sim.base.arrays import F8, I8, Mask
+from sim.base.random import stream
+from sim.describe.flow import job_work_s
+from sim.synth.fitted.arrivals import draw_rows
+from sim.synth.fitted.jobs import draw_jobs
 from sim.transforms.parts import rebuild, repeat_jobs
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from sim.base.parameters import Between, Count, Positive, Whole, checked
-from sim.describe.fidelity import second_half
 from policies.wing.programs.file import fit
 from policies.wing.programs.make import make
+from sim.base.parameters import Between, Count, Positive, Whole, checked
+from sim.describe.fidelity import second_half
 from sim.transforms.parts import rebuild
 from sim.workload.workload import Workload
 

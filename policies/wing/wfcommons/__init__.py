@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sim.base.arrays import offsets
-from sim.base.parameters import NotNegative, Whole, checked
-from sim.base.reading import resolution_s
 from policies.wing.wfcommons import accounts
 from policies.wing.wfcommons.accounts import joined
 from policies.wing.wfcommons.instances import Instance, quantum, read_instances
+from sim.base.arrays import offsets
+from sim.base.parameters import NotNegative, Whole, checked
+from sim.base.reading import resolution_s
 from sim.workload.amounts import with_account
 from sim.workload.workload import Workload
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from policies.wing.wfcommons.instances import GIB, Instance
 from sim.base.arrays import F8, offsets
 from sim.base.reading import Account
-from policies.wing.wfcommons.instances import GIB, Instance
 
 ABSENT: Final = "dependency on a task that the file does not have"
 UNSEEN: Final = "recorded dependency that the files of tasks do not show"

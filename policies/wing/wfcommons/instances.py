@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from policies.wing.wfcommons.fields import Fields
+from policies.wing.wfcommons.versions import DEFAULT_VERSION, Recorded, Run, Task, recorded
 from sim.base.acyclic import find_cycle, topological_order
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
 from sim.base.reading import parse_json, read_text
-from policies.wing.wfcommons.fields import Fields
-from policies.wing.wfcommons.versions import DEFAULT_VERSION, Recorded, Run, Task, recorded
 from sim.workload.schema import DEFAULT_QUANTUM
 
 SUFFIXES: Final = (".json", ".json.gz")

@@ -21,14 +21,14 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base import maths
-from sim.base.arrays import F8, I8
-from sim.base.random import stream
 from policies.wing.lineage import Logs, make_logs, workload
 from policies.wing.lineage.dependencies import single_hop
 from policies.wing.lineage.files import OPERATION_NAMES
 from policies.wing.lineage.worth import NONE, POLL, JobGraph, RecordedJobs, week_workload
 from policies.wing.wfcommons.instances import Instance, quantum
+from sim.base import maths
+from sim.base.arrays import F8, I8
+from sim.base.random import stream
 from sim.workload.workload import Workload
 
 TOKENS: Final = 100_000

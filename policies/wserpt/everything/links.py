@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from policies.wserpt.everything.tables import Tables
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.random import stream
-from policies.wserpt.everything.tables import Tables
 
 DAY_S = 86_400.0
 PER_RUN = 1.0

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8
-from sim.base.random import stream
 from policies.alibaba.synth.give_dags import give_dags
-from policies.wserpt.everything.links import draw_downloads, draw_reads
-from policies.wserpt.everything.tables import WIDTHS, Tables, shipped
-from policies.wing.programs.history import split_history
 from policies.slearn.recurring.draft import means
 from policies.slearn.recurring.make import draw_draft, durations, labels, variations
 from policies.slearn.recurring.presets import preset
 from policies.slearn.recurring.programs import Drift, Programs
+from policies.wing.programs.history import split_history
+from policies.wserpt.everything.links import draw_downloads, draw_reads
+from policies.wserpt.everything.tables import WIDTHS, Tables, shipped
+from sim.base.arrays import F8, I8
+from sim.base.random import stream
 from sim.transforms.parts import rebuild
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import values, with_column

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from policies.wing.programs.profiles import job_labels
 from sim.base.arrays import I4
 from sim.base.dataclass_json import load, save
 from sim.base.parameters import Share
-from policies.wing.programs.profiles import job_labels
 from sim.workload.columns import job_n_tasks
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import values

@@ -102,6 +102,8 @@ def _visit(
     elif rest[0] in parsed.binds:  # a name imported from another module
         for home in parsed.binds[rest[0]]:
             yield reference._replace(name=".".join((home, *rest[1:])))
+    elif rest[0] in (installed := _installed(parsed)):  # a lazy name of an installed plug-in
+        yield _Reference(installed[rest[0]].module)
     elif rest[0] in parsed.finders and (
         reference.text is not None or reference.module not in (None, dispatcher)
     ):

@@ -8,13 +8,13 @@ import pytest
 
 import policies
 import sim
+from policies.alibaba.synth.give_dags import assign_shapes
+from policies.alibaba.synth.shipped import SHIPPED
 from sim import transforms
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.dags.levels import longest_path_levels
-from policies.alibaba.synth.give_dags import assign_shapes
-from policies.alibaba.synth.shipped import SHIPPED
 from sim.synth.fitted.tables_file import read_tables
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s

@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import ks_2samp
 
 import sim
+from policies.alibaba.synth.judge import GENERATORS, clean_dags, judge
 from sim.base.errors import InputError
 from sim.dags import Graphs, uniform_dags
 from sim.dags.properties import PROPERTIES, distance, distances, properties
-from policies.alibaba.synth.judge import GENERATORS, clean_dags, judge
 
 
 def test_the_distance_is_scipys():

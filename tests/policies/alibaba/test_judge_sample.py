@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import sim
+from policies.alibaba.synth.judge import GENERATORS, clean_dags, judge
 from sim.dags import Graphs
 from sim.dags.properties import PROPERTIES
 from sim.published import numbers
-from policies.alibaba.synth.judge import GENERATORS, clean_dags, judge
 
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from policies.alibaba.synth.transforms import rewire, synthesized_edges
 
 import sim
-from sim.dags import Graphs
 from policies.alibaba.synth.shipped import SHIPPED
-from policies.alibaba.synth.transforms import rewire, synthesized_edges
+from sim.dags import Graphs
 from sim.synth.fitted.tables_file import read_tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags
 

@@ -7,10 +7,10 @@ import pytest
 from networkx import DiGraph, antichains
 
 import sim
-from sim.dags import Graphs
 from policies.dagps.synth.production_dags import TASK_SIGMA
 from policies.dagps.synth.production_dags import statistics as m
 from policies.dagps.synth.production_dags.dags import capped_log_normal
+from sim.dags import Graphs
 from tests.sim.bounds.test_bounds import stage, workload
 
 

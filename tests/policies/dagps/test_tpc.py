@@ -7,8 +7,8 @@ import gzip
 import pytest
 
 import sim
-from sim.check.account import check_account
 from policies.dagps.tpc import RESOURCES
+from sim.check.account import check_account
 from tests.sim.traces.accounts import counts
 
 TWO = """# 3: TPC-H query10

@@ -10,10 +10,10 @@ import pytest
 import sim
 from policies.check.unknown import recurring
 from policies.estimates.durations import ENDLESS_S, Declared, Durations, Recorded, Truth
-from policies.wing.past import Past
 from policies.estimates.priors import Priors
 from policies.estimates.stage_profiles import StageProfiles
 from policies.jockey.control import training_profile
+from policies.wing.past import Past
 from sim.engine.plan import World
 
 

@@ -7,8 +7,6 @@ import pytest
 from scipy.special import ndtri
 
 import sim
-from sim.base.random import stream
-from sim.engine.recording import FirstComeFirstServed
 from policies.jockey.scope_jobs.make import deadline_s, draw_background, draw_waiting
 from policies.jockey.scope_jobs.statistics import statistics
 from policies.jockey.scope_jobs.structure import A_P90_S, TABLE_2, RunTimes, draw_structure
@@ -27,6 +25,8 @@ from policies.jockey.scope_jobs.templates import (
     recorded_training,
     template,
 )
+from sim.base.random import stream
+from sim.engine.recording import FirstComeFirstServed
 
 WITHIN = {
     "stages": 0.0,

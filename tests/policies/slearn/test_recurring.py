@@ -6,6 +6,11 @@ import numpy as np
 import pytest
 
 import sim
+from policies.slearn.recurring.fit import fit
+from policies.slearn.recurring.giants import group_heaviest, group_rows, history_log_ratio
+from policies.slearn.recurring.make import durations
+from policies.slearn.recurring.presets import preset, preset_changes
+from policies.slearn.recurring.tables import BOUNDS_S, heaviest, read_tables, write_tables
 from sim.describe.task_variation import (
     jobs_over_space,
     jobs_over_time,
@@ -13,11 +18,6 @@ from sim.describe.task_variation import (
     over_space,
     window_loads,
 )
-from policies.slearn.recurring.fit import fit
-from policies.slearn.recurring.giants import group_heaviest, group_rows, history_log_ratio
-from policies.slearn.recurring.make import durations
-from policies.slearn.recurring.presets import preset, preset_changes
-from policies.slearn.recurring.tables import BOUNDS_S, heaviest, read_tables, write_tables
 
 
 @pytest.fixture(scope="module", params=["2sigma", "google2011", "google2019"])

@@ -7,8 +7,8 @@ import pytest
 
 import policies
 import sim
-from sim import evaluators
 from policies.slearn.evaluators.sized import resistances
+from sim import evaluators
 
 
 def test_each_job_has_its_size_estimate_queue_and_wait():

@@ -9,9 +9,9 @@ import pytest
 
 import policies
 import sim
-from sim.base.errors import InputError
 from policies.wing import bqetl
 from policies.wing.bqetl.files import EDGES, JOBS, is_schedule, run_times
+from sim.base.errors import InputError
 
 HOUR, DAY = 3600.0, 86_400.0
 HEAD = "job,dag,schedule_interval,dag_start_date,impact_tier,owner_id\n"

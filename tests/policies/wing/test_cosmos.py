@@ -9,15 +9,15 @@ import pytest
 
 import policies
 import sim
-from sim.base.errors import InputError
-from sim.cluster.fits import check_fits
-from policies.wing.lineage.files import READ, WRITE
 from policies.wing import cosmos
 from policies.wing.cosmos.month import draw_month, queue_shares, to_letters
 from policies.wing.cosmos.requests import TOKENS, hourly_tokens
 from policies.wing.cosmos.runs import FinishedRuns
 from policies.wing.cosmos.statistics import AT_LEAST, TARGETS, statistics
 from policies.wing.cosmos.workflows import WEEK_S
+from policies.wing.lineage.files import READ, WRITE
+from sim.base.errors import InputError
+from sim.cluster.fits import check_fits
 
 SCALE = 0.05
 

@@ -7,9 +7,9 @@ import pytest
 
 import policies
 import sim
+from policies.wing.lineage.worth import WAITS_S, decay_columns
 from sim.base.errors import InputError, PolicyError
 from sim.engine.plan import World
-from policies.wing.lineage.worth import WAITS_S, decay_columns
 from tests.policies.wing.worlds import ONE, H, job, order, recurring, with_worth
 
 

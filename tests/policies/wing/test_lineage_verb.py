@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import sim
-from sim.cli.main import main
 from policies.wing.lineage import read_logs, workload, write_logs
+from sim.cli.main import main
 from tests.policies.wing.lineage.small import small_logs
 from tests.policies.wing.lineage.test_window import BEGIN, END, daily
 

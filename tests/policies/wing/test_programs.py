@@ -10,14 +10,14 @@ import pytest
 
 import policies
 import sim
+from policies.wing.programs import file
+from policies.wing.programs.profiles import fit_profiles
 from sim import transforms
 from sim.base.dataclass_json import encode
 from sim.base.errors import InputError
 from sim.dags import Graphs
 from sim.describe import flow
 from sim.describe.fidelity import ks, second_half
-from policies.wing.programs import file
-from policies.wing.programs.profiles import fit_profiles
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import names, values

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import sim
+from policies.wing.lineage.worth import WAITS_S, decay_columns
 from policies.wing.rescue import predicted
 from sim.engine.plan import World
-from policies.wing.lineage.worth import WAITS_S, decay_columns
 from tests.policies.wing.worlds import ONE, H, job, order, recurring, with_worth
 
 

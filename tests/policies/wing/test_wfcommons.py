@@ -12,11 +12,11 @@ import pytest
 
 import policies
 import sim
+from policies.wing import wfcommons
+from policies.wing.lineage.dependencies import single_hop
+from policies.wing.wfcommons.instances import read_instances
 from sim.base.errors import InputError
 from sim.check.account import check_account
-from policies.wing.lineage.dependencies import single_hop
-from policies.wing import wfcommons
-from policies.wing.wfcommons.instances import read_instances
 
 DAY = 86_400.0
 

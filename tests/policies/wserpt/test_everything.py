@@ -7,14 +7,14 @@ import pytest
 
 import policies
 import sim
-from sim.base.parameters import type_hints
-from sim.check import invariants
-from sim.check.record import Record
+from policies.wing.bqetl.files import read_files
+from policies.wing.programs.profiles import job_labels
 from policies.wserpt.everything.links import PER_RUN, Reads, draw_downloads, draw_reads
 from policies.wserpt.everything.make import BANDS, DUE_STEP_S, MIN_RUNS, RATIOS
 from policies.wserpt.everything.tables import Tables, fit, shipped
-from policies.wing.programs.profiles import job_labels
-from policies.wing.bqetl.files import read_files
+from sim.base.parameters import type_hints
+from sim.check import invariants
+from sim.check.record import Record
 from sim.workload.tables import names, values
 
 JOBS = 300

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sim
+from policies.dagps.tpc import RESOURCES
 from sim.bounds import bound_arrays
 from sim.bounds.machine_counts import machines_per_job
-from policies.dagps.tpc import RESOURCES
 from tests.sim.bounds.test_bounds import stage, workload
 
 TPC = dict.fromkeys(RESOURCES, 1.0)

@@ -11,9 +11,9 @@ import networkx as nx
 import numpy as np
 import pyarrow as pa
 
+from policies.alibaba.trace.rows import parse_names as parse
 from sim.base.random import stream
 from sim.dags import Graphs
-from policies.alibaba.trace.rows import parse_names as parse
 
 Job = tuple[int, list[tuple[int, int]]]
 """Number of stages, and edges."""

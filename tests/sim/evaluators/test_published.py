@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import sim
-from sim.evaluators import evaluate
 from policies.dagps.synth.production_dags import statistics as production_dags
 from policies.jockey.scope_jobs.structure import TABLE_2
+from sim.evaluators import evaluate
 
 
 def rows(workload, seed=0):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import sim
-from sim.base.errors import InputError
 from policies.alibaba.synth.shipped import SHIPPED
+from sim.base.errors import InputError
 from sim.synth.fitted.fit import fit, fit_sample, fit_workload
 from sim.synth.fitted.histograms import MIN_CELL, Histogram
 from sim.synth.fitted.tables_file import read_tables, write_tables

@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 import sim
+from policies.alibaba.synth.shipped import SHIPPED
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags import critical_path_length
-from policies.alibaba.synth.shipped import SHIPPED
 from sim.synth.fitted.fit import fit_structure
 from sim.synth.fitted.fit_links import ObservedDags
 from sim.synth.fitted.histograms import Conditional, Grid, Histogram

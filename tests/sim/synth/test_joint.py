@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 import sim
+from policies.alibaba.synth.shipped import SHIPPED
 from sim.base.errors import InputError
 from sim.dags import Graphs
 from sim.dags.properties import distance
-from policies.alibaba.synth.shipped import SHIPPED
 from sim.synth.fitted.draw_joint import draw_jointly
 from sim.synth.fitted.fit_joint import Binned, copying_chance, correlation, fit_joint
 from sim.synth.fitted.histograms import Histogram

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import spearmanr
 
 import sim
+from policies.alibaba.synth.shipped import SHIPPED
 from sim.base.errors import InputError
 from sim.synth import names, options
-from policies.alibaba.synth.shipped import SHIPPED
 from sim.synth.fitted.histograms import Histogram
 from sim.synth.fitted.tables_file import read_tables
 

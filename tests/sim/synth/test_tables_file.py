@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sim
-from sim.base.errors import InputError
 from policies.alibaba.synth.shipped import SHIPPED
+from sim.base.errors import InputError
 from sim.synth.fitted.histograms import Histogram
 from sim.synth.fitted.tables_file import read_tables, write_tables
 

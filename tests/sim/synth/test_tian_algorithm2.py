@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from policies.alibaba.synth.shipped import SHIPPED
 from sim.base.random import stream
 from sim.dags import longest_path_levels, path_lengths
-from policies.alibaba.synth.shipped import SHIPPED
 from sim.synth.fitted import tian_algorithm2
 from sim.synth.fitted.histograms import Conditional, Histogram
 from sim.synth.fitted.tables import Tables

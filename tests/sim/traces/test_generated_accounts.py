@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sim
-from sim.check.account import check_account
 from policies.alibaba.trace import ORIGINAL_COLUMNS
+from sim.check.account import check_account
 from sim.workload.workload import Workload
 
 PODS = (

@@ -10,12 +10,12 @@ import pytest
 import policies
 import sim
 from tests.policies.alibaba import test_trace as alibaba
+from tests.policies.wing import test_wfcommons as wfcommons
 from tests.sim.traces import test_google2011 as google
 from tests.sim.traces import test_k8s_gpu2023 as k8s
 from tests.sim.traces import test_sacct as sacct
 from tests.sim.traces import test_spark_eventlog as spark
 from tests.sim.traces import test_swf as swf
-from tests.policies.wing import test_wfcommons as wfcommons
 from tests.sim.traces.spark_events import two_stages
 
 

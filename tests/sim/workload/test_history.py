@@ -6,9 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
+from policies.alibaba.synth.transforms import change_load
 
 import sim
-from policies.alibaba.synth.transforms import change_load
 from sim.transforms import amplify
 from sim.workload import history as features
 from sim.workload import schema

@@ -38,7 +38,12 @@ DOCSTRING = {"old": b'"""', "new": b'"""Said better: '}
 EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
     ("a comment in a generator", "policies.wing.cosmos.month", {"added": COMMENT}, set()),
     ("a comment in a loader", "sim.traces.swf", {"added": COMMENT}, set()),
-    ("a comment in a kernel of lineage", "policies.wing.lineage.kernels.closure", {"added": COMMENT}, set()),
+    (
+        "a comment in a kernel of lineage",
+        "policies.wing.lineage.kernels.closure",
+        {"added": COMMENT},
+        set(),
+    ),
     ("a comment in the engine", "sim.engine.simulate", {"added": COMMENT}, set()),
     ("a docstring of the engine", "sim.engine.simulate", DOCSTRING, set()),
     ("a docstring of a policy", "policies.orders", DOCSTRING, set()),

@@ -11,14 +11,14 @@ from typing import Annotated
 
 import numpy as np
 
+from policies.dagps.synth.drawn_dag import Dag, to_workload
+from policies.dagps.synth.production_dags.dags import draw_dag, draw_task_s
+from policies.dagps.synth.production_dags.structure import draw_structure
 from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.parameters import Between, Count, Factor, NotNegative, Share, Whole, checked
 from sim.base.random import stream
 from sim.published import numbers
-from policies.dagps.synth.drawn_dag import Dag, to_workload
-from policies.dagps.synth.production_dags.dags import draw_dag, draw_task_s
-from policies.dagps.synth.production_dags.structure import draw_structure
 from sim.workload.workload import Workload
 
 QUANTUM = 1e-4

@@ -10,13 +10,13 @@ from functools import cache
 
 import numpy as np
 
+from policies.dagps.synth.drawn_dag import Dag
+from policies.dagps.synth.production_dags.shares import divide_work
+from policies.dagps.synth.production_dags.structure import Structure, critical_stages
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import Stream
 from sim.published import numbers
-from policies.dagps.synth.drawn_dag import Dag
-from policies.dagps.synth.production_dags.shares import divide_work
-from policies.dagps.synth.production_dags.structure import Structure, critical_stages
 
 _PAPER = numbers("dagps")
 MEAN_DEMAND = {

@@ -20,8 +20,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sim.base.errors import InputError
-from sim.base.reading import OnBadRow
 from policies.wing.lineage.job_log import LeftOut
 from policies.wing.lineage.logs import Logs, make_logs
 from policies.wing.lineage.openlineage.counts import WRAPPERS_RULE, EventCounts, run_counts
@@ -37,6 +35,8 @@ from policies.wing.lineage.openlineage.sources import (
 from policies.wing.lineage.openlineage.tables import build_tables
 from policies.wing.lineage.openlineage.values import Malformed
 from policies.wing.lineage.openlineage.wrappers import Containment, find_wrappers
+from sim.base.errors import InputError
+from sim.base.reading import OnBadRow
 
 __all__ = ["Wrappers", "is_openlineage", "read_events"]
 

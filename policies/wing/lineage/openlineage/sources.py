@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from sim.base.errors import InputError
-from sim.base.reading import kind_of_json, open_text
 from policies.wing.lineage.openlineage.counts import EventCounts
 from policies.wing.lineage.openlineage.values import Malformed, json_values
+from sim.base.errors import InputError
+from sim.base.reading import kind_of_json, open_text
 
 _PEEK_BYTES: Final = 1 << 16
 _MAX_CHARACTERS: Final = 4096

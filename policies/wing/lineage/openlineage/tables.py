@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import I4
 from policies.wing.lineage.files import (
     APPEND,
     FAILED_WRITE,
@@ -25,6 +24,7 @@ from policies.wing.lineage.files import (
 from policies.wing.lineage.openlineage import datasets
 from policies.wing.lineage.openlineage.runs import BATCH, STREAMING, Run, Runs
 from policies.wing.lineage.openlineage.wrappers import Containment
+from sim.base.arrays import I4
 
 _OPERATION: Final = {
     datasets.WRITE: WRITE, datasets.APPEND: APPEND, datasets.OVERWRITE: OVERWRITE,

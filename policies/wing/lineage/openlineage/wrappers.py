@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from policies.wing.lineage.openlineage.runs import Key, Run
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.arrays import I4
-from policies.wing.lineage.openlineage.runs import Key, Run
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from sim.cli.main import main
 from policies.wing.lineage import Store
+from sim.cli.main import main
 from sim.workload.workload import Workload
 
 MONDAY = dt.datetime(2025, 3, 3, tzinfo=dt.UTC)

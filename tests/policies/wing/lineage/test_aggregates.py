@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.base.errors import InputError
 from policies.wing.lineage.aggregates import (
     aggregate,
     aggregate_bounds,
@@ -16,8 +15,15 @@ from policies.wing.lineage.aggregates import (
     value_by_round,
 )
 from policies.wing.lineage.analyses import N_DOWNSTREAM, value_functions
-from policies.wing.lineage.dependencies import Window, edges_from_pairs, graph, share_of_inputs, window
+from policies.wing.lineage.dependencies import (
+    Window,
+    edges_from_pairs,
+    graph,
+    share_of_inputs,
+    window,
+)
 from policies.wing.lineage.multi_hop import multi_hop
+from sim.base.errors import InputError
 from tests.policies.wing.lineage.dags import dags, paths, windows
 
 

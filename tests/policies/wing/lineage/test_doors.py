@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sim.base.errors import InputError
-from sim.check.account import check_account
-from sim.cli.main import main
 from policies.wing.lineage import Store, read_logs
 from policies.wing.lineage.openlineage import read_events
 from policies.wing.lineage.openlineage.values import Malformed, json_values
 from policies.wing.lineage.times import seconds
+from sim.base.errors import InputError
+from sim.check.account import check_account
+from sim.cli.main import main
 from tests.policies.wing.lineage.events import (
     BEGIN,
     DAYS,

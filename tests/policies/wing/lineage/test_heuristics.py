@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sim.base.errors import InputError
 from policies.wing.lineage.dependencies import DAY_S, single_hop
 from policies.wing.lineage.templates import (
     INPUT_MODES,
@@ -15,6 +14,7 @@ from policies.wing.lineage.templates import (
     inter_arrivals,
     recurring_templates,
 )
+from sim.base.errors import InputError
 from tests.policies.wing.lineage.small import small_logs
 
 MINUTE = 60.0

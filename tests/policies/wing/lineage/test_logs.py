@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sim.base.errors import InputError
 from policies.wing.lineage import make_logs, read_logs
+from sim.base.errors import InputError
 
 OPERATIONS = """time_s,job,operation,file,n
 1,a,write,f,1

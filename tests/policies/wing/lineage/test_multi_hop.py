@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.base.errors import InputError
 from policies.wing.lineage import multi_hop as module
 from policies.wing.lineage.aggregates import aggregate
 from policies.wing.lineage.analyses import (
@@ -23,6 +22,7 @@ from policies.wing.lineage.analyses import (
 )
 from policies.wing.lineage.dependencies import edges_from_pairs, window
 from policies.wing.lineage.multi_hop import SEMIRINGS, multi_hop, rows
+from sim.base.errors import InputError
 from tests.paper.wing_algorithm1 import algorithm_1
 from tests.policies.wing.lineage.dags import dags, paths, windows
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from sim.base.errors import InputError
 from policies.wing.lineage.dependencies import single_hop
 from policies.wing.lineage.openlineage import is_openlineage, read_events
 from policies.wing.lineage.profile import profile
+from sim.base.errors import InputError
 
 
 def event(kind, minute, run, name, inputs=(), outputs=(), **facets):

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import sim
-from sim import evaluators
-from sim.base.errors import InputError
+from policies.wing.cosmos.month import draw_month
+from policies.wing.cosmos.workflows import WEEK_S
 from policies.wing.lineage.dependencies import edges_from_pairs
 from policies.wing.lineage.predict import (
     READERS,
@@ -22,8 +22,8 @@ from policies.wing.lineage.predict import (
     reader_columns,
     threshold_table,
 )
-from policies.wing.cosmos.month import draw_month
-from policies.wing.cosmos.workflows import WEEK_S
+from sim import evaluators
+from sim.base.errors import InputError
 
 # template 0 runs at 0, 10, 20, 30 and (tested) 100, 110; 1 and 2 read what it makes
 TEMPLATE = np.array([0, 1, 0, 1, 2, 0, 1, 0, 0, 1, 1, 0, 2], np.int32)

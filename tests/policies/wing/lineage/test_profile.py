@@ -12,15 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-from sim.base.errors import InputError
-from sim.cli.main import main
-from sim.describe.statistics import format_value
 from policies.wing.lineage import advice
 from policies.wing.lineage.options import Options
 from policies.wing.lineage.page import page, text_lines, write_page
 from policies.wing.lineage.profile import profile
 from policies.wing.lineage.store import TABLES, Store
 from policies.wing.lineage.templates import medians, quantiles
+from sim.base.errors import InputError
+from sim.cli.main import main
+from sim.describe.statistics import format_value
 from tests.policies.wing.lineage.small import small_logs
 from tests.policies.wing.lineage.test_advice import DAY_S, HOUR, chain
 

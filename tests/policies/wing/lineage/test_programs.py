@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sim.base.errors import InputError
-from sim.cli.main import main
 from policies.wing.lineage.families import MIN_FAMILY
 from policies.wing.lineage.templates import VARYING, normalize, varying_patterns
+from sim.base.errors import InputError
+from sim.cli.main import main
 from tests.policies.wing.lineage.events import (
     DAYS,
     clock,

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from sim.base.errors import InputError
-from sim.check.account import check_account
-from sim.cli.main import main
 from policies.wing.lineage import Options, workload
 from policies.wing.lineage.dependencies import single_hop
 from policies.wing.lineage.openlineage import read_events
 from policies.wing.lineage.profile import profile
+from sim.base.errors import InputError
+from sim.check.account import check_account
+from sim.cli.main import main
 from tests.policies.wing.lineage.events import (
     BEGIN,
     DAYS,

@@ -13,7 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policies.wing.lineage import make_logs
-from policies.wing.lineage.dependencies import UNREAD_RULE, edges_from_pairs, single_hop, without_cycles
+from policies.wing.lineage.dependencies import (
+    UNREAD_RULE,
+    edges_from_pairs,
+    single_hop,
+    without_cycles,
+)
 
 
 def logs(rows, n_jobs=6, submit_s=None):

@@ -6,8 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policies.wing.lineage.dependencies import (
+    Dependencies,
+    Downloads,
+    WeightFunction,
+    share_of_inputs,
+)
 from sim.base.arrays import F8, I4, I8
-from policies.wing.lineage.dependencies import Dependencies, Downloads, WeightFunction, share_of_inputs
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,7 +142,10 @@ GENERATORS = {"policies.wing.cosmos", "policies.slearn.recurring"}
     [
         ("import sim\nsim.synthesize('recurring', jobs=3)", {"policies.slearn.recurring"}),
         ("from sim import synthesize as s\ns('recurring')", {"policies.slearn.recurring"}),
-        ("from sim.synth import synthesize\nsynthesize('recurring')", {"policies.slearn.recurring"}),
+        (
+            "from sim.synth import synthesize\nsynthesize('recurring')",
+            {"policies.slearn.recurring"},
+        ),
         ("import sim\nsim.synthesize(name)", GENERATORS),
         ("from sim import synth\nf(synth)", GENERATORS),
         ("import sim\nmake = sim.synthesize", GENERATORS),
