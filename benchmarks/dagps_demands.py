@@ -1,4 +1,4 @@
-"""Choose the mean demands of `policies.dagps.synth.production_dags` by a rule that never runs DAGPS.
+"""Choose the mean demands of DAGPS's production DAGs by a rule that never runs DAGPS.
 
 Run as ``python -m benchmarks.dagps_demands``. The paper gives how demands vary (Grandl et al., *Do
 the hard stuff first*, Table 1), not their means. But it gives (Table 5) the gain from checking all

@@ -1,7 +1,8 @@
 """Published numbers of the papers: a file ``published.yaml`` in the room of each system.
 
-Its package is an entry point of the kind ``published``, named after the system. Keys are the paper's sections, tables and figures. A number is a string where it is shown as
-printed: with trailing zeros (``"33.90"``), or with words (``"about 24"``).
+Its package is an entry point of the kind ``published``, named after the system. Keys are the
+paper's sections, tables and figures. A number is a string where it is shown as printed: with
+trailing zeros (``"33.90"``), or with words (``"about 24"``).
 """
 
 from __future__ import annotations

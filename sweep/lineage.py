@@ -17,15 +17,22 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.errors import InputError
-from sim.base.reading import OnBadRow
-from policies.wing.lineage_verb import add_arguments, build_options, extra_columns, print_profile
 from policies.wing.lineage.dependencies import SingleHop, drop_cycles, join, merge
 from policies.wing.lineage.job_log import JobLog, read_jobs
-from policies.wing.lineage.logs import IDLE_RULE, Logs, concatenate, idle_jobs, read_operations, split
+from policies.wing.lineage.logs import (
+    IDLE_RULE,
+    Logs,
+    concatenate,
+    idle_jobs,
+    read_operations,
+    split,
+)
 from policies.wing.lineage.options import Options
 from policies.wing.lineage.profile import profile
 from policies.wing.lineage.store import Store
+from policies.wing.lineage_verb import add_arguments, build_options, extra_columns, print_profile
+from sim.base.errors import InputError
+from sim.base.reading import OnBadRow
 from sweep.execution.notes import note
 from sweep.execution.on_ray import start
 

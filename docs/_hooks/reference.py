@@ -9,9 +9,9 @@ from typing import Any
 
 os.environ.update(COLUMNS="96", NO_COLOR="1")  # width of help texts
 import policies
+import policies.wing.lineage.files
 import sim.cli.main
 import sim.evaluators
-import policies.wing.lineage.files
 import sim.metrics
 import sim.synth
 import sim.traces

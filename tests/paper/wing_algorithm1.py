@@ -9,8 +9,8 @@ be read in more than one way. What is meant: with F₀ the weighted single-hop e
 where ⊗ joins two tables where paths meet and combines weights by ``e_op``, and ⊕ puts tables
 together and groups equal pairs by ``p_op``. Both are associative and ⊗ distributes over ⊕, so every
 path is counted once, whatever was grouped before. It ends when F is empty, after O(log diameter)
-rounds, and B is the answer. `policies.wing.lineage.multi_hop` is compared with it: to a few units in the last
-place, as sums over the same paths are taken in another order.
+rounds, and B is the answer. `policies.wing.lineage.multi_hop` is compared with it: to a few units
+in the last place, as sums over the same paths are taken in another order.
 """
 
 from __future__ import annotations

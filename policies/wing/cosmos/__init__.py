@@ -39,9 +39,9 @@ def synthesize(
     Times count from its beginning. Every job is one task that holds ``tokens`` of one pool for as
     long as it runs. Edges join jobs of the week: outputs made before it exist from the start.
     Downloads are those of the week's jobs, up to a week after their end. The history consists of
-    the jobs of the two weeks before, with their value (`policies.wing.lineage.worth`). Recurring programs,
-    hard dependencies and polling jobs are found in the logs of these two weeks, as in a user's own
-    (`policies.wing.lineage.workload`).
+    the jobs of the two weeks before, with their value (`policies.wing.lineage.worth`). Recurring
+    programs, hard dependencies and polling jobs are found in the logs of these two weeks, as in a
+    user's own (`policies.wing.lineage.workload`).
 
     Parameters
     ----------

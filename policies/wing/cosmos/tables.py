@@ -69,7 +69,7 @@ def _past(month: Month) -> JobGraph:
 
 
 def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa.Table]:
-    """Return operations and jobs of some of the weeks, with the columns of `policies.wing.lineage.files`.
+    """Return operations and jobs of some of the weeks, with the columns of `lineage.files`.
 
     Each ad hoc job has a unique template name.
     """

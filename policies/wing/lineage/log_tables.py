@@ -17,7 +17,7 @@ from sim.describe.statistics import write_tables
 
 
 def operations_log(graph: JobGraph, ids: pa.Array) -> pa.Table:
-    """Build a log of operations, with the columns of `policies.wing.lineage.files`, ordered by time.
+    """Build a log of operations, with the columns of `lineage.files`, ordered by time.
 
     A job reads its inputs when it is submitted, and writes one file when it ends.
     """

@@ -49,7 +49,8 @@ class Logs:
     Attributes
     ----------
     jobs : pyarrow.Table
-        Columns of `policies.wing.lineage.files.JOBS`, by time of submission; the row is the job's number.
+        Columns of `policies.wing.lineage.files.JOBS`, by time of submission; the row is the job's
+        number.
     time_s : (O,) float64
         Time of each operation, s; in the order of the log.
     job : (O,) int32
@@ -151,7 +152,7 @@ def make_logs(
     jobs: Mapping[str, Any] | pa.Table,
     extra: Sequence[str] = (),
 ) -> Logs:
-    """Build logs from columns in memory, named as in `policies.wing.lineage.files`, with `extra` job columns.
+    """Build logs from columns in memory, named as in `lineage.files`, with `extra` job columns.
 
     Raises
     ------

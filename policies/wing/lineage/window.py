@@ -51,10 +51,10 @@ def workload(
     to the history, decides which programs recur, which of their dependencies are hard, which jobs
     poll and how long after their inputs. Jobs of programs that do not recur are ad hoc, and have no
     template. Dependencies, run times and downloads of the window's jobs are the recorded ones.
-    Their values are in columns of ``jobs`` that only oracles use (`policies.wing.lineage.worth`). Beyond
-    Table 1, a dependency on a run of the same program is not hard, as its first run had no input
-    from it. Nor is a dependency between recurring programs that was never seen before, or on output
-    written after its reader was submitted.
+    Their values are in columns of ``jobs`` that only oracles use (`policies.wing.lineage.worth`).
+    Beyond Table 1, a dependency on a run of the same program is not hard, as its first run had no
+    input from it. Nor is a dependency between recurring programs that was never seen before, or on
+    output written after its reader was submitted.
 
     A job is one task that holds ``requested`` tokens from its start to its end. A job that failed
     because an input was missing did not run, and is left out.

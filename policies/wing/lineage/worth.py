@@ -184,7 +184,8 @@ def week_workload(
 
     Its edges are those among its jobs; output made before 0 is assumed to exist. Its downloads are
     those of its jobs' output, however late. The history has the jobs that ended by 0. Both have the
-    columns `policies.wing.lineage.worth.COLUMNS` (values) and `policies.wing.lineage.predict.READERS` (readers).
+    columns `policies.wing.lineage.worth.COLUMNS` (values) and
+    `policies.wing.lineage.predict.READERS` (readers).
     """
     graph = recorded.graph
     inside = (graph.submit_s >= 0) & (graph.submit_s < end_s)

@@ -95,7 +95,7 @@ def split_history(workload: Workload, n_past: int) -> Workload:
 def _value_columns(
     workload: Workload, n_past: int, begin_s: float
 ) -> tuple[dict[str, Any], dict[str, Any], I8]:
-    """Return columns of value and readers (`policies.wing.lineage.worth`) of the jobs and of the past.
+    """Return columns of value and readers (`lineage.worth`) of the jobs and of the past.
 
     The past consists of the jobs that had ended when the first of the others is submitted; their
     rows are returned too. Without dependencies and downloads there are no columns.

@@ -60,7 +60,8 @@ def read(
         Number of recurring copies of each workflow, with ``read_as="logs"``: 0 for one run of each,
         without a history. Otherwise copies recur for four weeks, the third of which is the
         workload, with the dependencies and history that the earlier logs show
-        (`policies.wing.lineage.workload`); `policies.wing.wfcommons.weeks` says what is drawn for that.
+        (`policies.wing.lineage.workload`); `policies.wing.wfcommons.weeks` says what is drawn for
+        that.
     seed : int
         Seed of the draws.
     rounds : int, optional

@@ -33,7 +33,8 @@ from sim.workload.workload import Workload
 
 TOKENS: Final = 100_000
 BUSY: Final = 0.34
-"""Mean requests, as a fraction of the pool: as for the synthesized Cosmos (`policies.wing.cosmos`)."""
+"""Mean requests, as a fraction of the pool: as for the synthesized Cosmos
+(`policies.wing.cosmos`)."""
 WIDEST: Final = 0.1
 """Largest request of a task, as a fraction of the pool."""
 BLIND: Final = 0.34

@@ -15,7 +15,8 @@ MODULES_FOUND = ()
 """Packages whose modules are imported by name here: none, as modules are located, not imported."""
 
 PROJECT = ("sim", "policies", "sweep")
-"""Packages of the project; of others those count that have plug-ins, or are no installed library."""
+"""Packages of the project; of others those count that have plug-ins, or are no installed
+library."""
 
 WITH_NUMBERS = ("sim", "policies")
 """Packages of the project whose code, and data files beside it, determine results."""

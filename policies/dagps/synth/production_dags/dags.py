@@ -1,7 +1,7 @@
 """One DAG: numbers, durations and demands of the tasks for a structure (`structure`).
 
-Constants are assumptions where the paper is silent (`policies.dagps.synth.production_dags.statistics` compares
-the results with the published numbers).
+Constants are assumptions where the paper is silent
+(`policies.dagps.synth.production_dags.statistics` compares the results with the published numbers).
 """
 
 from __future__ import annotations
