@@ -44,6 +44,9 @@ class Policy:
     conserves_work: ClassVar[bool] = True  #: False if it may leave room idle while tasks wait
     has_own_lag: ClassVar[bool] = False  #: True if its cycles are the lag between room and start
     rigid_jobs: ClassVar[bool] = False  #: True if it schedules only rigid jobs
+    own_columns: ClassVar[tuple[str, ...]] = ()
+    """Columns of ``jobs`` and ``history`` beside the schema's that it reads; its checks draw
+    them."""
     checked_by: ClassVar[str] = "policies.check.suite"  #: module of its rules (`sim.check.find`)
 
     def __init_subclass__(cls, **options: object) -> None:

@@ -1,31 +1,26 @@
-"""List scheduling by ranks of stages in their DAG: bfs, critical_path, coffman_graham, heft.
+"""List scheduling by ranks of stages in their DAG: bfs, critical_path, coffman_graham.
 
 Strip packing (strip) runs the levels of a DAG one after the other.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from policies.base import FitName, Policy
-from policies.dagps.build_schedule import heft_schedule
-from policies.dagps.dag import demand_quanta, one_job
+from policies.base import Policy
 from policies.estimates.by_duration import ByDuration
 from policies.estimates.durations import Declared
 from policies.estimates.paths import order_by_paths
 from policies.knows import Knows
 from policies.registry import register
 from sim.base.arrays import F8, I4, I8, frozen, offsets
-from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.columns import Columns
 from sim.workload.paths import stage_depth, stage_tail_s, task_tail_s, topological_order
-from sim.workload.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -135,35 +130,6 @@ class CoffmanGraham(ListScheduling):
         c = columns
         label: I4 = coffman_graham_labels(c.job_stage0, topological_order(c), c.edge0, c.edge_child)
         return -label
-
-
-@register("heft")
-@dataclass(frozen=True)
-class Heft(CriticalPath):
-    """Heterogeneous earliest finish time: tasks by descending upward rank, with insertion.
-
-    Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for
-    heterogeneous computing*, IEEE TPDS 13(3), 2002. The upward rank is the longest path from a task
-    to its job's end. Data transfer is free here, and machines differ only in their free resources,
-    so that the earliest finish is the earliest start. HEFT builds its schedule offline and inserts
-    tasks into idle slots left by tasks of higher rank; `built_s` is the makespan of that schedule
-    for one job. An online run can't know the ends of idle slots and goes by rank, as `CriticalPath`
-    does. Instead of insertion, tasks may pass others that wait for room: hence the default `fit`.
-    """
-
-    fit: FitName = "skip"
-
-    def built_s(self, workload: Workload, cluster: Cluster) -> float:
-        """Return the makespan of HEFT's offline schedule for a single job, s.
-
-        NaN unless the policy knows the true durations, of which the schedule is made.
-        """
-        if self.knowledge != "true":
-            return math.nan
-        columns = workload.columns
-        demand, capacity = demand_quanta(columns, cluster)
-        dag = one_job(columns, demand, 0, columns.task_duration)
-        return heft_schedule(dag, capacity).span_s
 
 
 @register("strip")

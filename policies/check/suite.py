@@ -178,7 +178,7 @@ class PolicySubject:
     def _learning_worlds(self, seed: int) -> list[World]:
         if self.cls.rigid_jobs:
             return [("rigid jobs on slots", rigid_crowd(seed), SLOTS)]
-        workload = recurring(seed)
+        workload = recurring(seed, self.cls.own_columns)
         return [("jobs on slots", workload, SLOTS), ("jobs on machines", workload, MACHINES)]
 
     def _run(

@@ -7,14 +7,13 @@ that the run of the changed workload must have the same starts before the instan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from policies.knows import Knows
-from policies.wing.lineage.worth import COLUMNS as WORTH
 from sim.base.arrays import F8
 from sim.check.record import Record, plan_of
 from sim.engine.plan import Scheduler
@@ -22,14 +21,16 @@ from sim.result import Result
 from sim.simulation import simulate
 from sim.workload.workload import Workload
 
-VALUES = tuple(name for name in WORTH if not name.endswith("compute_s"))
 SECONDS = ("mean_task_s", "compute_s", "agg_compute_s")
 TEMPLATES = ("a", "b", "c", "")
 USERS = ("u", "v")
 
 
-def recurring(seed: int, n_jobs: int = 30) -> Workload:
-    """Make jobs of templates, and ad hoc ones, with all that any policy learns from."""
+def recurring(seed: int, own_columns: Sequence[str] = (), n_jobs: int = 30) -> Workload:
+    """Make jobs of templates, and ad hoc ones, with all that policies learn from.
+
+    Columns of a policy's own (`policies.Policy.own_columns`) are drawn, too.
+    """
     rng = np.random.default_rng(seed)
     shapes = [_shape(rng) for _ in TEMPLATES]
     speed = rng.lognormal(0.0, 1.5, len(TEMPLATES))
@@ -53,10 +54,13 @@ def recurring(seed: int, n_jobs: int = 30) -> Workload:
         )
     workload = Workload.from_jobs(jobs)
     table = workload.jobs
-    for name in WORTH:
+    for name in own_columns:
         table = table.append_column(name, pa.array(rng.lognormal(2.0, 1.0, n_jobs)))
     return _replaced(
-        workload, jobs=table, history=_history(rng, speed), training=_training(rng, shapes, speed)
+        workload,
+        jobs=table,
+        history=_history(rng, speed, own_columns),
+        training=_training(rng, shapes, speed),
     )
 
 
@@ -75,7 +79,7 @@ def _draw(rng: np.random.Generator, speed: float, stage: dict[str, Any]) -> list
     return lengths
 
 
-def _history(rng: np.random.Generator, speed: F8) -> dict[str, Any]:
+def _history(rng: np.random.Generator, speed: F8, own_columns: Sequence[str]) -> dict[str, Any]:
     n = 12
     template = rng.integers(len(TEMPLATES), size=n)
     submit = np.sort(rng.uniform(-1e5, -1e3, n))
@@ -87,7 +91,7 @@ def _history(rng: np.random.Generator, speed: F8) -> dict[str, Any]:
         "user": rng.choice(USERS, n).tolist(),
         "template": [TEMPLATES[i] for i in template],
         "application": [TEMPLATES[i] for i in template],
-    } | {name: rng.lognormal(2.0, 1.0, n) for name in WORTH}
+    } | {name: rng.lognormal(2.0, 1.0, n) for name in own_columns}
 
 
 def _training(
@@ -114,8 +118,13 @@ def differences(result: Result, policy: Scheduler, knows: Knows, instant_s: floa
     Only the last start of a task is recorded. Under policies that evict tasks, therefore, only
     those count that have ended.
     """
+    own_columns = getattr(policy, "own_columns", ())
     other = simulate(
-        changed(result, knows, instant_s), result.cluster, policy, seed=result.seed, record="tasks"
+        changed(result, knows, instant_s, own_columns),
+        result.cluster,
+        policy,
+        seed=result.seed,
+        record="tasks",
     )
     column = "task_finish" if plan_of(result).evict else "task_start"
     early = (getattr(result, column) < instant_s) | (getattr(other, column) < instant_s)
@@ -123,12 +132,15 @@ def differences(result: Result, policy: Scheduler, knows: Knows, instant_s: floa
     return int((early & ~same).sum())
 
 
-def changed(result: Result, knows: Knows, instant_s: float) -> Workload:
+def changed(
+    result: Result, knows: Knows, instant_s: float, own_columns: Sequence[str] = ()
+) -> Workload:
     """Return the workload of a run with other values of all that is not known at an instant."""
     rng = np.random.default_rng(99)
     workload = result.workload
     tables = {"jobs": workload.jobs, "history": workload.history, "training": workload.training}
     replaced = dict(tables)
+    values = tuple(name for name in own_columns if name not in SECONDS)
 
     def shuffle(table: str, columns: Iterable[str]) -> None:
         for name in columns:
@@ -157,9 +169,9 @@ def changed(result: Result, knows: Knows, instant_s: float) -> Workload:
     if "true" not in (knows.durations, knows.values):
         shuffle("jobs", ["compute_s", "agg_compute_s"])
     if knows.values != "true":
-        shuffle("jobs", VALUES)
+        shuffle("jobs", values)
     if knows.values not in ("true", "learnt"):
-        shuffle("history", VALUES)
+        shuffle("history", values)
     if knows.values == "nothing":
         shuffle("jobs", ["priority"])
     if knows.deadlines == "nothing":

@@ -10,7 +10,7 @@ import numpy as np
 from policies.base import Policy
 from policies.knows import Knows, Source
 from policies.registry import register
-from policies.wing.lineage.worth import WAITS_S, decay_columns
+from policies.wing.lineage.worth import COLUMNS, WAITS_S, decay_columns
 from policies.wing.past import Past
 from policies.wing.truth import lengths, ratio, truth
 from sim.base.arrays import F8, I8
@@ -39,6 +39,7 @@ class Valued(Policy):
     knowledge: Literal["history", "true"] = "history"
     noise: Factor = 1.0
 
+    own_columns: ClassVar[tuple[str, ...]] = COLUMNS
     value: ClassVar[str] = ""  #: the column with a job's value
     compute: ClassVar[str] = ""  #: the column with the resource-time that its value is divided by
 

@@ -244,7 +244,7 @@ _WORDS = ("fill", "partitions", "varying", "wrappers")
 """Options that are no numbers."""
 
 
-LINEAGE = Verb(
+VERB = Verb(
     "lineage", "find dependencies between jobs in provenance logs, and their value",
     __doc__, _EXAMPLE, partial(add_arguments, with_window=True), run,
 )  # fmt: skip

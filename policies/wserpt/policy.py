@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from policies.base import Policy
 from policies.knows import Knows
 from policies.registry import register
+from policies.wing.lineage.worth import COLUMNS
 from policies.wserpt import offers
 from policies.wserpt import placement as placing
 from policies.wserpt.order import OrderName, make_order
@@ -82,6 +83,8 @@ class WSERPT(Policy):
     ageing: NotNegative = 0.1
     refresh_s: Annotated[float, Between(1e-3, 1e12)] = 10.0
     first_guess_s: Annotated[float, Between(1e-9, 1e12)] = 30.0
+
+    own_columns: ClassVar[tuple[str, ...]] = COLUMNS
 
     @property
     def events(self) -> Event:  # type: ignore[override]

@@ -6,6 +6,7 @@ Those of the core are the modules of a package; others are entry points (`sim.ba
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import sys
@@ -59,6 +60,13 @@ class Plugins:
         if name in entry_points.installed(self.installed):
             return entry_points.load(self.installed, name)
         raise InputError(unknown(self.kind, name, self.names()), rule=f"unknown {self.kind}")
+
+    def part(self, name: str, part: str) -> ModuleType | None:
+        """Import a module of that name inside a plug-in's package; None if it has none."""
+        place = f"{self.module(name).__name__}.{part}"
+        is_package = hasattr(self.module(name), "__path__")
+        has_part = is_package and importlib.util.find_spec(place) is not None
+        return importlib.import_module(place) if has_part else None
 
     def function(self, name: str) -> Any:
         """Return the entry function of a plug-in; raise as `module` does."""

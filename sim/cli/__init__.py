@@ -85,16 +85,22 @@ def print_account(workload: Workload, name: str = "") -> None:
         print(line)
 
 
-def print_counts(report: Mapping[str, Any], indent: str = "  ") -> None:
+def print_counts(report: Mapping[str, Any]) -> None:
     """Print non-zero counts by rule, one line each."""
+    for line in count_lines(report):
+        print(line)
+
+
+def count_lines(report: Mapping[str, Any], indent: str = "  ") -> list[str]:
+    """Return non-zero counts by rule, one line each."""
+    lines: list[str] = []
     for rule, count in report.items():
         if isinstance(count, Mapping):
             if any(count.values()):
-                print(f"{indent}{rule}:")
-                print_counts(count, indent + "  ")
+                lines += [f"{indent}{rule}:", *count_lines(count, indent + "  ")]
         elif isinstance(count, (list, tuple)):
-            for item in count:
-                print(f"{indent}{rule}: {item}")
+            lines += [f"{indent}{rule}: {item}" for item in count]
         elif count:
             shown = f"{count:,}" if isinstance(count, (int, float)) else count
-            print(f"{indent}{rule}: {shown}")
+            lines.append(f"{indent}{rule}: {shown}")
+    return lines

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from policies.wing.lineage_verb import LINEAGE
-from sim.base import interrupt
+from sim.base import entry_points, interrupt
 from sim.base.errors import SimError
+from sim.cli import Verb
 from sim.cli.check import CHECK
 from sim.cli.describe import DESCRIBE
 from sim.cli.workloads import BOUND, CONVERT, FIT, SYNTH
 
-VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, LINEAGE, CHECK)
-"""Verbs in their usual order of use."""
+VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, CHECK)
+"""Verbs in their usual order of use; those of installed packages follow."""
+KIND = "workload_verbs"
+"""Kind of `sim.base.entry_points`: modules with a `Verb` named VERB."""
 _WRONG_INPUT = 2
 
 
@@ -46,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
         "`python -m sweep --help` explains how to run policies on a workload.",
     )
     verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for verb in VERBS:
+    for verb in (*VERBS, *_installed()):
         verb_parser = verbs.add_parser(
             verb.name, help=verb.help, description=verb.about, epilog=verb.example,
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -54,6 +56,15 @@ def parser() -> argparse.ArgumentParser:
         verb.add_arguments(verb_parser)
         verb_parser.set_defaults(run=verb.run)
     return top
+
+
+def _installed() -> Iterator[Verb]:
+    """Yield verbs of installed packages; a broken one is named, and left out."""
+    for name in entry_points.installed(KIND):
+        try:
+            yield entry_points.load(KIND, name).VERB
+        except SimError as error:
+            print(f"warning: {error}", file=sys.stderr)
 
 
 def _fail(message: str) -> int:

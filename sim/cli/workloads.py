@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.base.errors import InputError
-from sim.cli import Verb, add_repeatable, parse_pairs, print_counts, print_workload
+from sim.cli import Verb, add_repeatable, parse_pairs, print_workload
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -95,12 +95,10 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--note", metavar="TEXT", help="source of the sample, stored in the tables")
     parser.add_argument(
-        "--generator",
-        default="alibaba2018",
-        choices=("alibaba2018", "programs", "recurring"),
-        help="generator to fit: alibaba2018 (DAGs, sizes and durations), programs (also recurrence "
-        "and users), recurring (needs a history and features); default: alibaba2018",
-    )
+        "--generator", metavar="NAME", default="alibaba2018",
+        help="generator to fit, e.g. alibaba2018 (DAGs, sizes and durations), programs (also "
+        "recurrence and users), recurring (needs a history and features); default: %(default)s",
+    )  # fmt: skip
     parser.add_argument(
         "--slots", metavar="N", type=int, default=150,
         help="with recurring: number of slots at which the load is 1; default: 150",
@@ -109,56 +107,21 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
 
 def _fit(args: argparse.Namespace) -> None:
     """Fit a generator's tables; print the counts of jobs used, dropped and pooled."""
-    fit_generator = {"recurring": _fit_recurring, "programs": _fit_programs}.get(args.generator)
-    if fit_generator is not None:
-        fit_generator(args)
-        return
-    from sim.synth.fitted.fit import fit  # late: `--help` answers at once
-    from sim.synth.fitted.tables_file import write_tables
+    from sim.synth import GENERATORS  # late: `--help` answers at once
 
-    tables = fit(args.source, args.sample, args.note)
-    write_tables(tables, args.out)
-    print(f"fitted {args.source}")
-    print(
-        f"{tables.n_stages.counts.sum():,} jobs, {tables.n_tasks.counts.sum():,} stages; "
-        f"{len(tables.length.parts)} tables of path lengths, {len(tables.level.parts)} of levels"
-    )
-    print_counts({k: tables.provenance.get(k, {}) for k in ("dropped", "changed", "pooled")})
-    if tables.links is None:
-        print(
-            "  no edges in the input: the tables work with variant=paper only; add --sample FOLDER"
+    fitting = GENERATORS.part(args.generator, "fitting")
+    if fitting is None:
+        able = [name for name in GENERATORS.names() if GENERATORS.part(name, "fitting")]
+        raise InputError(
+            f"generator {args.generator} can't be fitted; those that can: {', '.join(able)}"
         )
-    else:
-        print_counts({"pooled for edges": tables.links.provenance["pooled"]})
-    print(f"written to {args.out}")
-    print(f"next: python -m sim synth alibaba2018 OUT --tables {args.out}")
-
-
-def _fit_recurring(args: argparse.Namespace) -> None:
-    from policies.slearn.recurring.fit import fit  # late: `--help` answers at once
-    from policies.slearn.recurring.tables import write_tables
-    from sim.workload.workload import Workload
-
-    tables = fit(Workload.read(args.source), args.slots, args.note)
-    write_tables(tables, args.out)
+    lines = fitting.fit_tables(
+        args.source, args.out, sample=args.sample, note=args.note, n_slots=args.slots
+    )
     print(f"fitted {args.source}")
-    print_counts({"counted": tables.provenance["counted"]})
+    print("\n".join(lines))
     print(f"written to {args.out}")
-    print(f"next: python -m sim synth recurring OUT --tables {args.out}")
-
-
-def _fit_programs(args: argparse.Namespace) -> None:
-    from policies.wing.programs import file  # late: `--help` answers at once
-    from sim.workload.workload import Workload
-
-    fitted = file.fit(Workload.read(args.source))
-    file.write(fitted, args.out)
-    known = sum(card.is_program for card in fitted.programs)
-    print(f"fitted {args.source}")
-    print(f"{fitted.n_jobs:,} jobs; {known:,} kinds of runs of programs, "
-          f"{len(fitted.programs) - known:,} of users' other jobs")  # fmt: skip
-    print(f"written to {args.out}")
-    print(f"next: python -m sim synth programs OUT --tables {args.out}")
+    print(f"next: python -m sim synth {args.generator} OUT --tables {args.out}")
 
 
 def _add_bound(parser: argparse.ArgumentParser) -> None:

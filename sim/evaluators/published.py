@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import pkgutil
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-import sim.synth
 from sim.base.errors import InputError, unknown
 from sim.evaluators import Evaluation, Simulate
+from sim.synth import GENERATORS
 
 MODULES_LOADED = ("sim.synth",)  # so that sim.base.sources knows
+MODULES_INSTALLED = ("generators",)
 USES_POLICY = False
 
 
@@ -54,16 +52,9 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
 
 def _generators() -> dict[str, ModuleType]:
     """Find the generators whose module ``statistics`` has a function ``compare_published``."""
-    places = {
-        generator.name: f"sim.synth.{generator.name}.statistics"
-        for generator in pkgutil.iter_modules(sim.synth.__path__)
-        if generator.ispkg
-    }
-    modules = {
-        name: importlib.import_module(place)
-        for name, place in places.items()
-        if importlib.util.find_spec(place) is not None
-    }
+    modules = {name: GENERATORS.part(name, "statistics") for name in GENERATORS.names()}
     return {
-        name: module for name, module in modules.items() if hasattr(module, "compare_published")
+        name: module
+        for name, module in modules.items()
+        if module is not None and hasattr(module, "compare_published")
     }
