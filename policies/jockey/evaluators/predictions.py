@@ -41,8 +41,12 @@ def evaluate(
     for job in np.flatnonzero(np.isfinite(columns.job_deadline)).tolist():
         predicted = policy.predicted_s(columns, job)
         alone = workload.take(np.array([job]))
+        # its run begins later than the workload's, from whose begin slow periods count
+        since_s = float(columns.job_submit[0] - columns.job_submit[job])
         for n in tokens:
-            slots = dataclasses.replace(Cluster.slots(n), slowdowns=cluster.slowdowns)
+            slots = dataclasses.replace(Cluster.slots(n), slowdowns=cluster.slowdowns).delayed(
+                since_s
+            )
             result = run(alone, slots, FirstComeFirstServed(), seed=seed, record="jobs")
             run_s = float(result.job_finish[0] - result.job_submit[0])
             rows.append(

@@ -11,8 +11,7 @@ from sim.workload.workload import Workload
 def fit_tables(
     source: str, out: str, *, sample: str | None, note: str | None, n_slots: int
 ) -> list[str]:
-    """Fit the workload in a folder at `n_slots` slots, write the tables; return what was
-    counted."""
+    """Fit the workload in a folder, write the tables; return what was counted."""
     tables = fit(Workload.read(source), n_slots, note)
     write_tables(tables, out)
     return count_lines({"counted": tables.provenance["counted"]})
