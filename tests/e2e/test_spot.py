@@ -136,7 +136,7 @@ def test_a_cluster_grows_and_shrinks_with_the_cells(watch: Watch) -> None:
                 time.sleep(1)
             assert n == 1
             again = watch.end(watch.start(head, 8))
-            assert again.code == 0, again.err
+            assert again.code == 0, again.out + again.err
     except NoMachinesError as error:
         pytest.skip(f"no machine of its own for a cluster: it {error}")
 
