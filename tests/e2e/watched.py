@@ -147,11 +147,11 @@ def notices(watch: Watch) -> str:
 
 def assert_complete_and_identical(watch: Watch, ran: Ran, n: int) -> None:
     """Assert that each cell was done exactly once, with the same bytes as a run without Ray."""
-    assert ran.code == 0, ran.err
+    assert ran.code == 0, ran.out + ran.err
     assert sorted((event["row"], event["status"]) for event in events(watch)) == [
         (row, "done") for row in range(n)
     ]
     inline = watch.inline(n)
-    assert inline.code == 0, inline.err
+    assert inline.code == 0, inline.out + inline.err
     on_ray = (ran.folder / "cells.parquet").read_bytes()
     assert on_ray == (inline.folder / "cells.parquet").read_bytes()
