@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from policies.alibaba.synth.transforms import rewire, synthesized_edges
 
 import sim
+from policies.alibaba.synth.rewire import rewire, synthesized_edges
 from policies.alibaba.synth.shipped import SHIPPED
 from sim.dags import Graphs
 from sim.synth.fitted.tables_file import read_tables

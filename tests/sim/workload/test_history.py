@@ -6,10 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
-from policies.alibaba.synth.transforms import change_load
 
 import sim
 from sim.transforms import amplify
+from sim.transforms.load import change_load
 from sim.workload import history as features
 from sim.workload import schema
 from tests.sim.workload.tables import build

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from policies.alibaba.synth.transforms import change_load
 
 import sim
 from sim.base.errors import InputError
 from sim.dags import Graphs
+from sim.transforms.load import change_load
 
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"
 
