@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 
 def installed(kind: str) -> Mapping[str, Entry]:
     """Return the entries of a kind by name; of two of one name the project's, else the first."""
-    return _by_kind()[kind]
+    return _by_kind().get(kind, {})
 
 
 def load(kind: str, name: str) -> ModuleType:

@@ -18,6 +18,8 @@ from sim.cli.workloads import BOUND, CONVERT, FIT, SYNTH
 
 VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, CHECK)
 """Verbs in their usual order of use; those of installed packages follow."""
+MODULES_FOUND = ()
+MODULES_INSTALLED = ("workload_verbs",)  # for sim.base.sources
 KIND = "workload_verbs"
 """Kind of `sim.base.entry_points`: modules with a `Verb` named VERB."""
 _WRONG_INPUT = 2

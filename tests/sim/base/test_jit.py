@@ -27,7 +27,7 @@ print(sum(by_child.stats.cache_hits.values()))
 
 FOLDERS = """
 from sim.base.kernel_cache import digest
-print(digest("sim.engine.kernels.run"), digest("policies.wing.lineage.kernels.flows"))
+print(digest("sim.engine.kernels.run"), digest("sim.dags.kernels.levels"))
 """
 
 SIMULATE = """
@@ -86,14 +86,14 @@ def test_a_kernel_depends_on_its_imports_and_nothing_else(tmp_path: Path) -> Non
     def digests() -> list[str]:
         return ran(copy, FOLDERS, cache).stdout.split()
 
-    run, lineage = digests()
-    change(copy, "lineage/kernels/flows.py", "\n\n\n", "\n\n# a comment\n\nNEW = 1\n")
+    run, levels = digests()
+    change(copy, "dags/kernels/levels.py", "\n\n\n", "\n\n# a comment\n\nNEW = 1\n")
     assert digests()[0] == run
-    lineage, before = digests()[1], lineage
-    assert lineage != before
+    levels, before = digests()[1], levels
+    assert levels != before
     change(copy, "engine/kernels/heaps.py", "    return a < b\n", "    return b < a\n")
     assert digests()[0] != run
-    assert digests()[1] == lineage
+    assert digests()[1] == levels
 
 
 def test_other_checks_or_optimisation_use_another_folder(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Plug-ins are the modules of a package, found by name."""
+"""Plug-ins are the modules of a package, and entry points, found by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def shapes(tmp_path, monkeypatch):
     (package / "_parts.py").write_text("")
     (package / "reading.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    yield Plugins("shape", package.name, "area", helpers=("reading",))
+    yield Plugins("shape", package.name, "area", "shapes", helpers=("reading",))
     for name in [name for name in sys.modules if name.startswith(package.name)]:
         del sys.modules[name]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 
 import grimp
 import pytest
@@ -15,6 +14,7 @@ import sim.synth
 import sim.traces
 import sim.transforms
 from sim.base import sources
+from sim.base.plugins import Plugins
 from sim.base.sources import meaning, modules
 
 Reached = Callable[..., set[str]]
@@ -37,10 +37,13 @@ def reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached
     sources.clear_caches()
 
 
-@pytest.mark.parametrize("registry", [sim.evaluators, sim.synth, sim.traces])
-def test_a_registry_declares_its_modules(registry: ModuleType) -> None:
-    for name in registry.names():
-        assert sources.registry_modules(registry.__name__, name) == {f"{registry.__name__}.{name}"}
+@pytest.mark.parametrize(
+    "plugins", [sim.evaluators.EVALUATORS, sim.synth.GENERATORS, sim.traces.FORMATS]
+)
+def test_a_registry_declares_its_modules(plugins: Plugins) -> None:
+    for name in plugins.names():
+        module = plugins.module(name).__name__
+        assert sources.registry_modules(plugins.package, name) == {module}
 
 
 def test_modules_that_import_by_name_declare_the_package() -> None:
@@ -186,8 +189,11 @@ def test_a_policys_configured_module_counts(reached: Reached) -> None:
 
 
 def test_a_transform_is_where_its_table_says(reached: Reached) -> None:
-    (home,) = sources.registry_modules("sim.transforms", "rewire")
-    assert home == sim.transforms.apply.__globals__["_MODULES"]["rewire"] + ".rewire"
+    (home,) = sources.registry_modules("sim.transforms", "amplify")
+    assert home == sim.transforms.apply.__globals__["_MODULES"]["amplify"] + ".amplify"
+    installed = sources.registry_modules("sim.transforms", "rewire")
+    assert installed == {sim.transforms.rewire.__module__}
+    assert installed < reached("from sim import transforms", "transforms.rewire(1)")
 
 
 @pytest.mark.parametrize(
