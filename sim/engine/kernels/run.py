@@ -41,17 +41,17 @@ from sim.engine.kernels.features import (
 )
 from sim.engine.kernels.gang import refill_gangs
 from sim.engine.kernels.heaps import fin_pop
-from sim.engine.kernels.learning import next_refinement, refine
-from sim.engine.kernels.lifecycle import (
+from sim.engine.kernels.jobs import (
     REFINED,
     SERVICE_CROSSED,
     TIMER_TICK,
     emit,
-    end_task,
     follow_limit,
     recompute_remaining,
     request_refill,
 )
+from sim.engine.kernels.learning import next_refinement, refine
+from sim.engine.kernels.lifecycle import end_task
 from sim.engine.kernels.pack import dispatch_pack
 from sim.engine.kernels.pool import dispatch_pool, run_pool
 from sim.engine.kernels.rates import advance_speed, collect_ended, drop_stale, update_rates
