@@ -5,7 +5,7 @@ machine, and so on until no task fits. Alternatively each machine in turn takes 
 it best, as Tetris does: the one of greatest alignment, the sum over resources of free × demand as
 fractions of the machine, with ties broken by the list. Unchecked resources may be overbooked, and
 then slow down the tasks that use them. The same DAG alone gets the same times in the simulator, to
-the bit. Speeds, ends and heaps are those of the event loop (`sim.engine.kernels.rates`,
+the bit. Speeds, ends and heaps are those of the event loop (`sim.engine.kernels.faults.rates`,
 `sim.engine.kernels.heaps`). Only the queue of stages differs: a stage's position is that of its
 first ready task in the list, which changes with every start. Like tasks of a stage that start
 together on one machine also end together: they are one group, in the slot of its first task's row.
@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.base.jit import inlined, jit, part
-from sim.engine.kernels.rates import (
+from sim.engine.kernels.faults.rates import (
     ENDED,
     begin_task,
     collect_ended,

@@ -9,12 +9,12 @@ for room is next tried only on the machines freed since.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.choice import score_of
+from sim.engine.kernels.choosing.choice import score_of
+from sim.engine.kernels.faults.restart import evict_for
 from sim.engine.kernels.features import BATCHES, CHOOSES, EVICTS, GANGS, USAGE
-from sim.engine.kernels.gang import admit_gang, gang_fits, gang_within_cap
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty, demand_row, fits, is_kept, within_cap
-from sim.engine.kernels.restart import evict_for
+from sim.engine.kernels.rigid.gang import admit_gang, gang_fits, gang_within_cap
 from sim.engine.kernels.state import EVICTING, MACHINE_CHOICE, N_DIRTY
 from sim.engine.kernels.waiting import BY_CAP, FOR_ROOM, is_contested, next_queue, unblock
 

@@ -4,7 +4,8 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import less_each, next_run, start_batch
-from sim.engine.kernels.choice import acquire_devices, release_devices
+from sim.engine.kernels.choosing.choice import acquire_devices, release_devices
+from sim.engine.kernels.faults.rates import begin_task, leave_machine
 from sim.engine.kernels.features import (
     BATCHES,
     CHOOSES,
@@ -33,8 +34,7 @@ from sim.engine.kernels.jobs import (
     weighted_s,
 )
 from sim.engine.kernels.launch import launch, postpone_opening
-from sim.engine.kernels.learning import enter
-from sim.engine.kernels.rates import begin_task, leave_machine
+from sim.engine.kernels.learning.learning import enter
 from sim.engine.kernels.resources import acquire_task, release_held, release_task
 from sim.engine.kernels.service import accrue, drop_crossing
 from sim.engine.kernels.state import (

@@ -8,8 +8,14 @@ one type.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.devices import device_demand, first_with_room, occupy, release, takes_part
-from sim.engine.kernels.fragments import increase, min_increase
+from sim.engine.kernels.choosing.devices import (
+    device_demand,
+    first_with_room,
+    occupy,
+    release,
+    takes_part,
+)
+from sim.engine.kernels.choosing.fragments import increase, min_increase
 from sim.engine.kernels.state import (
     CACHES_SCORES,
     DEVICE_CHOICE,
