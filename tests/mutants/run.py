@@ -137,7 +137,7 @@ def apply(mutant: Mutant) -> None:
 
 
 def _every(names: Iterable[str]) -> Iterator[Mutant]:
-    for file in sorted(KERNELS.glob("*.py")):
+    for file in sorted(KERNELS.rglob("*.py")):
         if file.stem in names or (not names and file.stem != "conserve"):
             yield from mutants(file.relative_to(ROOT), file.read_text())
 
@@ -200,7 +200,7 @@ def report(chosen: list[Mutant], survivors: list[Mutant], min_share: float) -> i
 def key(mutant: Mutant) -> tuple[str, str, str]:
     """Return the entry of a mutant in `equivalent.toml`: file, text of its line, change."""
     line = (ROOT / mutant.file).read_text().splitlines()[mutant.line - 1].strip()
-    return mutant.file.name, line, mutant.change
+    return str((ROOT / mutant.file).relative_to(KERNELS)), line, mutant.change
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def test_each_changes_one_place_of_a_function():
 def test_worlds_catch_faults_that_are_not_explained():
     worlds = list(run.random_worlds(40))
     reach = run.reach_of_calls([lambda world=world: run.notice_of(world) for world in worlds])
-    kernels = {file.stem: file for file in run.KERNELS.glob("*.py")}
+    kernels = {file.stem: file for file in run.KERNELS.rglob("*.py")}
     changes = {
         "resources": "st.state_mach_free[machine, r] -= amount -> pass",
         "lifecycle": "st.state_job_left[j] -= count -> st.state_job_left[j] += count",
@@ -98,7 +98,8 @@ def test_explanations_are_of_mutants_with_a_reason():
 
 
 def test_the_share_decides(capsys):
-    every = list(mutants(Path("sim/engine/kernels/gang.py"), (run.KERNELS / "gang.py").read_text()))
+    gang = Path("sim/engine/kernels/rigid/gang.py")
+    every = list(mutants(gang, (run.ROOT / gang).read_text()))
     assert run.report(every[:20], every[:1], 0.95) == 0
     assert run.report(every[:20], every[:2], 0.95) == 1
     assert "18 of 20 mutants caught (90.0%), 2 survive" in capsys.readouterr().out

@@ -1,11 +1,15 @@
 """List scheduling of one DAG on machines with overbooked fungible resources.
 
+A loop beside the event loop, for speed: a schedule of 1,000 tasks takes 80 to 300 lists, and the
+event loop, with its arrivals, queues and policy, takes 10 to 14 times as long for each (300 tasks:
+30 to 50 times; 5,000: 4 to 15). An order of single tasks would there need a stage for each.
+
 At each instant the first ready task of the list that fits some machine begins on the first such
 machine, and so on until no task fits. Alternatively each machine in turn takes the task that fills
 it best, as Tetris does: the one of greatest alignment, the sum over resources of free × demand as
 fractions of the machine, with ties broken by the list. Unchecked resources may be overbooked, and
 then slow down the tasks that use them. The same DAG alone gets the same times in the simulator, to
-the bit. Speeds, ends and heaps are those of the event loop (`sim.engine.kernels.rates`,
+the bit. Speeds, ends and heaps are those of the event loop (`sim.engine.kernels.faults.rates`,
 `sim.engine.kernels.heaps`). Only the queue of stages differs: a stage's position is that of its
 first ready task in the list, which changes with every start. Like tasks of a stage that start
 together on one machine also end together: they are one group, in the slot of its first task's row.
@@ -18,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.base.jit import inlined, jit, part
-from sim.engine.kernels.rates import (
+from sim.engine.kernels.faults.rates import (
     ENDED,
     begin_task,
     collect_ended,

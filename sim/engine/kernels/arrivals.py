@@ -11,7 +11,8 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.features import INPUTS
 from sim.engine.kernels.heaps import due_pop, due_push
-from sim.engine.kernels.lifecycle import BLIND, JOB_FAILED, POLL, emit, open_stage, submit_job
+from sim.engine.kernels.jobs import JOB_FAILED, emit
+from sim.engine.kernels.lifecycle import BLIND, POLL, open_stage, submit_job
 from sim.engine.kernels.state import (
     JOBS_LEFT,
     N_DUE,

@@ -9,7 +9,7 @@ with SIM_CHECKS=1; without it this is not compiled.
 
 from sim.base.jit import part
 from sim.engine.kernels.features import BATCHES, GANGS, POOL, USAGE
-from sim.engine.kernels.lifecycle import HELD
+from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import (
     BROKEN,

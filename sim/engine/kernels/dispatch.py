@@ -9,12 +9,12 @@ for room is next tried only on the machines freed since.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.choice import best_machine
+from sim.engine.kernels.choosing.choice import score_of
+from sim.engine.kernels.faults.restart import evict_for
 from sim.engine.kernels.features import BATCHES, CHOOSES, EVICTS, GANGS, USAGE
-from sim.engine.kernels.gang import admit_gang, gang_fits, gang_within_cap
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty, demand_row, fits, is_kept, within_cap
-from sim.engine.kernels.restart import evict_for
+from sim.engine.kernels.rigid.gang import admit_gang, gang_fits, gang_within_cap
 from sim.engine.kernels.state import EVICTING, MACHINE_CHOICE, N_DIRTY
 from sim.engine.kernels.waiting import BY_CAP, FOR_ROOM, is_contested, next_queue, unblock
 
@@ -76,10 +76,28 @@ def machine_for(st, g, row, begin, freed):
     has.
     """
     if CHOOSES and st.state_i[MACHINE_CHOICE]:
-        return best_machine(st, g, row, freed)
+        return _best_machine(st, g, row, freed)
     if freed:
         return first_dirty(st, row)
     return first_fit(st, row, begin)
+
+
+@part
+def _best_machine(st, g, row, freed):
+    """Return the machine with room where stage `g` scores least, -1 for none.
+
+    `freed`: only machines freed since the last dispatch are tried; no other has room.
+    """
+    best, best_score = -1, 0.0
+    for i in range(st.state_i[N_DIRTY] if freed else st.state_mach_free.shape[0]):
+        machine = st.state_dirty[i] if freed else i
+        if is_kept(st, row, machine):
+            continue
+        if fits(st, row, machine):
+            score = score_of(st, g, machine)
+            if best < 0 or score < best_score or (score == best_score and machine < best):
+                best, best_score = machine, score
+    return best
 
 
 @part

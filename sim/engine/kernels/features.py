@@ -18,12 +18,13 @@ STRICT = Feature("STRICT")
 """The first in order that does not fit blocks its queue. Without it stages behind it are tried."""
 CLASSES = Feature("CLASSES")
 """The first in order that does not fit blocks the machines on which it can run, and no others
-(`sim.engine.kernels.classes`)."""
+(`sim.engine.kernels.packing.classes`)."""
 SKIP = Feature("SKIP")
 """The next in order that fits goes first. With none of these, machines take the tasks that pack
 best."""
 HOLDS = Feature("HOLDS")
-"""Machines are held for the first in order that does not fit (`sim.engine.kernels.hold`)."""
+"""Machines are held for the first in order that does not fit
+(`sim.engine.kernels.packing.hold`)."""
 SCORED = Feature("SCORED")
 """Packing scores beyond alignment, or bundles (`sim.engine.plan.queues`)."""
 OVERBOOK = Feature("OVERBOOK")
@@ -46,17 +47,17 @@ VARIABLE_ENDS = Feature("VARIABLE_ENDS")
 """The end of a running task may change after its start: overbooked or lost machines, evictions,
 failures, slow periods, remote inputs."""
 RESERVES = Feature("RESERVES")
-"""Reservations for the first in order (`sim.engine.kernels.reserve`)."""
+"""Reservations for the first in order (`sim.engine.kernels.rigid.reserve`)."""
 LEARNS = Feature("LEARNS")
-"""Expected durations are learnt during the run (`sim.engine.kernels.learning`)."""
+"""Expected durations are learnt during the run (`sim.engine.kernels.learning.learning`)."""
 REPLANS = Feature("REPLANS")
-"""A main loop and a planning thread (`sim.engine.kernels.replan`)."""
+"""A main loop and a planning thread (`sim.engine.kernels.rigid.replan`)."""
 PLACES = Feature("PLACES")
-"""Reservations name machines, or take from hard shares (`sim.engine.kernels.places`)."""
+"""Reservations name machines, or take from hard shares (`sim.engine.kernels.rigid.places`)."""
 EVICTS = Feature("EVICTS")
 """Tasks are evicted for those of jobs below their run limit."""
 CHOOSES = Feature("CHOOSES")
 """Tasks choose among machines, are restricted to some, or take devices
-(`sim.engine.kernels.choice`)."""
+(`sim.engine.kernels.choosing.choice`)."""
 CHECKS = Feature("CHECKS")
 """After each instant the accounts are summed anew (`sim.engine.kernels.conserve`): SIM_CHECKS=1."""

@@ -286,7 +286,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_position", "i4", "J:RESERVED", 0),  # among the waiting jobs: 1 is the first, 0 none
     ("state_waiting_jobs", "i4", "J:RESERVED", 0),
     ("state_running_jobs", "i4", "J:RESERVED", 0),  # by expected end
-    # periodic planning (`sim.engine.kernels.replan_registers`): U nodes, W steps
+    # periodic planning (`sim.engine.kernels.rigid.replan_registers`): U nodes, W steps
     ("p_replan", "i8", "*", INPUT),
     ("p_replan_s", "f8", "*", INPUT),
     ("p_completing_s", "f8", "*", INPUT),  # of each job
@@ -311,7 +311,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_row_room", "i8", "U:REPLANNED", 0),  # 0 once it is taken
     ("state_step_begin", "i8", "W:REPLANNED", 0),  # clock, s
     ("state_step_nodes", "i1", "W:REPLANNED, U:REPLANNED", 0),  # 0 if it is reserved
-    # claims of jobs on places (`sim.engine.kernels.places`): D places, A entries of claims
+    # claims of jobs on places (`sim.engine.kernels.rigid.places`): D places, A entries of claims
     ("state_claim_entries", "i4", "J:PLACES", 0),
     ("state_entry_place", "i4", "A:PLACES", 0),
     ("state_entry_slots", "i4", "A:PLACES", 0),
@@ -368,6 +368,6 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("out_stop_machine", "i4", "I:STOPS", 0),
     ("out_stop_start", "f8", "I:STOPS", 0),  # s
     ("out_stop_time", "f8", "I:STOPS", 0),  # s
-    ("out_stop_reason", "i1", "I:STOPS", 0),  # `sim.engine.kernels.restart`
+    ("out_stop_reason", "i1", "I:STOPS", 0),  # `sim.engine.kernels.faults.restart`
     ("out_task_devices", "i8", "T:DEVICES", 0),
 )

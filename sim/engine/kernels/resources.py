@@ -1,7 +1,7 @@
 """Room on machines, and the accounts of organisations and queues: acquire and release."""
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.devices import can_run
+from sim.engine.kernels.choosing.devices import can_run
 from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, USAGE, VARIABLE_ENDS
 from sim.engine.kernels.state import (
     BARRED,

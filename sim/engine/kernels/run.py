@@ -17,9 +17,16 @@ from typing import Any
 from sim.base.jit import compiled, inlined, is_cached, jit, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
 from sim.engine.kernels.batches import begin_batches, records_full
-from sim.engine.kernels.classes import dispatch_classes
 from sim.engine.kernels.conserve import is_broken
 from sim.engine.kernels.dispatch import dispatch_strict
+from sim.engine.kernels.faults.rates import advance_speed, collect_ended, drop_stale, update_rates
+from sim.engine.kernels.faults.restart import (
+    attempt_fails,
+    fail_attempt,
+    outages,
+    stops_full,
+    wake_readers,
+)
 from sim.engine.kernels.features import (
     BATCHES,
     CHECKS,
@@ -39,33 +46,26 @@ from sim.engine.kernels.features import (
     STRICT,
     VARIABLE_ENDS,
 )
-from sim.engine.kernels.gang import refill_gangs
 from sim.engine.kernels.heaps import fin_pop
-from sim.engine.kernels.learning import next_refinement, refine
-from sim.engine.kernels.lifecycle import (
+from sim.engine.kernels.jobs import (
     REFINED,
     SERVICE_CROSSED,
     TIMER_TICK,
     emit,
-    end_task,
     follow_limit,
     recompute_remaining,
     request_refill,
 )
-from sim.engine.kernels.pack import dispatch_pack
+from sim.engine.kernels.learning.learning import next_refinement, refine
+from sim.engine.kernels.lifecycle import end_task
+from sim.engine.kernels.packing.classes import dispatch_classes
+from sim.engine.kernels.packing.pack import dispatch_pack
+from sim.engine.kernels.packing.skip import dispatch_skip
 from sim.engine.kernels.pool import dispatch_pool, run_pool
-from sim.engine.kernels.rates import advance_speed, collect_ended, drop_stale, update_rates
-from sim.engine.kernels.replan import dispatch_replanned, next_wake
-from sim.engine.kernels.reserve import dispatch_reserved
-from sim.engine.kernels.restart import (
-    attempt_fails,
-    fail_attempt,
-    outages,
-    stops_full,
-    wake_readers,
-)
+from sim.engine.kernels.rigid.gang import refill_gangs
+from sim.engine.kernels.rigid.replan import dispatch_replanned, next_wake
+from sim.engine.kernels.rigid.reserve import dispatch_reserved
 from sim.engine.kernels.service import accrue, crossing, postpone_crossing, schedule_crossing
-from sim.engine.kernels.skip import dispatch_skip
 from sim.engine.kernels.state import (
     EXPECTED,
     FAILS,

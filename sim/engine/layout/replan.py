@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.errors import InputError, PolicyError
-from sim.engine.kernels import replan_registers as register
+from sim.engine.kernels.rigid import replan_registers as register
 from sim.engine.plan import Plan
 from sim.engine.plan.replan import Replan
 

@@ -9,7 +9,7 @@ from sim.base.arrays import F8
 
 @dataclass(frozen=True)
 class Replan:
-    """A main loop and a planning thread, as Slurm has them (`sim.engine.kernels.replan`).
+    """A main loop and a planning thread, as Slurm has them (`sim.engine.kernels.rigid.replan`).
 
     The main loop looks each second whether jobs came or ended, and starts waiting jobs in order
     until one does not fit. The planning thread reserves nodes for all waiting jobs, in order, and

@@ -12,12 +12,12 @@ are evicted first: they lose least.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import follow_remaining
-from sim.engine.kernels.choice import release_devices
+from sim.engine.kernels.choosing.choice import release_devices
+from sim.engine.kernels.faults.rates import clear_end, leave_machine
 from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, EVICTS, SCORED, SERVICE
 from sim.engine.kernels.heaps import turn_push
+from sim.engine.kernels.jobs import FIRST_K, emit, follow_limit, refresh_job, weighted_s
 from sim.engine.kernels.launch import forget_start
-from sim.engine.kernels.lifecycle import FIRST_K, emit, follow_limit, refresh_job, weighted_s
-from sim.engine.kernels.rates import clear_end, leave_machine
 from sim.engine.kernels.resources import demand_row, fits, freed, release_task
 from sim.engine.kernels.service import accrue
 from sim.engine.kernels.state import (

@@ -8,7 +8,7 @@ the other; a few vector instructions test several buckets at once.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind
-from sim.engine.kernels.devices import can_run
+from sim.engine.kernels.choosing.devices import can_run
 from sim.engine.kernels.features import CHOOSES, GANGS
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import (

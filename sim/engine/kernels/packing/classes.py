@@ -11,9 +11,9 @@ from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import end_dispatch, is_waiting_gang
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.features import BATCHES, GANGS
-from sim.engine.kernels.gang import admit_waiting, gang_fits, gang_within_cap
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
+from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
 from sim.engine.kernels.state import BARRED, N_BUCKETS, RELEASED
 from sim.engine.kernels.waiting import goes_before
 

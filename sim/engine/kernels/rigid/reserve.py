@@ -1,7 +1,7 @@
 """Reservations: room that is kept for the first jobs in order, by their expected run times.
 
 For rigid jobs (`sim.engine.layout.rigid`). On machines and in hard shares the plan is a list of
-claims (`sim.engine.kernels.places`). On a pool of slots it is an availability profile:
+claims (`sim.engine.kernels.rigid.places`). On a pool of slots it is an availability profile:
 a list of steps (start, free slots). The first step is now, as it is. The second is now as well, and
 without the jobs that should have ended: one that runs longer than expected may end at any moment.
 So a job begins now only if it does so in the first step. Each job in order takes the earliest steps
@@ -24,9 +24,10 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.features import GANGS, PLACES
-from sim.engine.kernels.gang import admit_gang
 from sim.engine.kernels.lifecycle import start_task
-from sim.engine.kernels.places import (
+from sim.engine.kernels.resources import clear_dirty
+from sim.engine.kernels.rigid.gang import admit_gang
+from sim.engine.kernels.rigid.places import (
     AS_IT_IS,
     claim_earliest,
     claim_now,
@@ -37,8 +38,7 @@ from sim.engine.kernels.places import (
     may_start,
     start_claim,
 )
-from sim.engine.kernels.resources import clear_dirty
-from sim.engine.kernels.rigid import claimed_until, list_waiting, planned_end, sink, width
+from sim.engine.kernels.rigid.rigid import claimed_until, list_waiting, planned_end, sink, width
 from sim.engine.kernels.state import (
     BY_PLACE,
     N_PROFILE,

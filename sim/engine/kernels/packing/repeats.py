@@ -12,9 +12,9 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_by_remaining
 from sim.engine.kernels.features import SCORED
-from sim.engine.kernels.fitting import alignment, fits_at
+from sim.engine.kernels.packing.fitting import alignment, fits_at
+from sim.engine.kernels.packing.score import eta
 from sim.engine.kernels.resources import demand_row
-from sim.engine.kernels.score import eta
 from sim.engine.kernels.state import ALIGNED, PENDING, PRIORITY, SUM_REMAINING, SUM_WORTH
 from sim.engine.kernels.worth import remaining_over_worth
 

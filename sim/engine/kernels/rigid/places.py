@@ -5,7 +5,7 @@ entry of the claim is a place and the job's slots there: the machines, then its 
 shares are hard, then all machines taken together. Each place has a sorted list of changes: change
 ``2 * entry`` is the begin of the claim, one more its end. A claim that begins now as it is, with
 the jobs that should have ended by now, begins at AS_IT_IS. Others end after the instant at which
-they begin (`sim.engine.kernels.reserve`).
+they begin (`sim.engine.kernels.rigid.reserve`).
 
 A job fits from a time on if enough of its slots stay free until its expected end, each on one
 machine. Of several machines it takes the first, or those that `sim.engine.plan.choice` scores
@@ -18,10 +18,10 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.choice import BEST_FIT, LEAST_DOT
-from sim.engine.kernels.gang import admit_gang_to
+from sim.engine.kernels.choosing.choice import BEST_FIT, LEAST_DOT
 from sim.engine.kernels.lifecycle import start_task
-from sim.engine.kernels.rigid import claimed_until, planned_end, width
+from sim.engine.kernels.rigid.gang import admit_gang_to
+from sim.engine.kernels.rigid.rigid import claimed_until, planned_end, width
 from sim.engine.kernels.state import HARD_CAPS, MACHINE_CHOICE, NOW
 
 AS_IT_IS = -math.inf

@@ -17,10 +17,11 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.features import GANGS
-from sim.engine.kernels.gang import fill_held
 from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
-from sim.engine.kernels.replan_nodes import (
+from sim.engine.kernels.resources import acquire_held, clear_dirty
+from sim.engine.kernels.rigid.gang import fill_held
+from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
     allow_unreserved,
     avoid_completing,
@@ -37,7 +38,7 @@ from sim.engine.kernels.replan_nodes import (
     reserve_chosen,
     take_chosen,
 )
-from sim.engine.kernels.replan_registers import (
+from sim.engine.kernels.rigid.replan_registers import (
     CLOCK,
     CYCLE,
     DEPTH,
@@ -65,7 +66,6 @@ from sim.engine.kernels.replan_registers import (
     WAKE,
     WINDOW,
 )
-from sim.engine.kernels.resources import acquire_held, clear_dirty
 from sim.engine.kernels.state import LAUNCH, N_ARRIVED, N_HOLES, N_SCAN, NOW, RELEASED, UNIT
 
 

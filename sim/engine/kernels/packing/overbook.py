@@ -9,10 +9,9 @@ task itself and of those that run there already (DAGPS, §5; the formula is in
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_listed_before
-from sim.engine.kernels.fitting import find_rigid
-from sim.engine.kernels.rates import remaining_s
-from sim.engine.kernels.resources import demand_row
-from sim.engine.kernels.score import (
+from sim.engine.kernels.faults.rates import remaining_s
+from sim.engine.kernels.packing.fitting import find_rigid
+from sim.engine.kernels.packing.score import (
     drop_capped,
     eta,
     first_queue,
@@ -20,6 +19,7 @@ from sim.engine.kernels.score import (
     owed_queue,
     task_worth,
 )
+from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import EXPECTED, N_REFUSED, N_RIGID
 from sim.engine.kernels.turns import next_task
 from sim.engine.kernels.worth import remaining_over_worth

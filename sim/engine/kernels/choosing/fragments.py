@@ -6,7 +6,7 @@
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.devices import device_demand, occupy, release, takes_part
+from sim.engine.kernels.choosing.devices import device_demand, occupy, release, takes_part
 from sim.engine.kernels.state import DEVICE, DEVICE_QUANTA
 
 

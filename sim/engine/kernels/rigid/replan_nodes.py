@@ -11,7 +11,7 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.features import GANGS
-from sim.engine.kernels.replan_registers import (
+from sim.engine.kernels.rigid.replan_registers import (
     DEPTH,
     FIRST_WINDOW,
     HORIZON,

@@ -12,12 +12,11 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_by_remaining, is_listed_before
-from sim.engine.kernels.devices import can_run
+from sim.engine.kernels.choosing.devices import can_run
 from sim.engine.kernels.features import BATCHES, CHOOSES
-from sim.engine.kernels.fitting import alignment
-from sim.engine.kernels.repeats import repeats
-from sim.engine.kernels.resources import demand_row, takes_room
-from sim.engine.kernels.score import (
+from sim.engine.kernels.packing.fitting import alignment
+from sim.engine.kernels.packing.repeats import repeats
+from sim.engine.kernels.packing.score import (
     eta,
     first_queue,
     is_eligible,
@@ -27,6 +26,7 @@ from sim.engine.kernels.score import (
     start_and_charge,
     task_worth,
 )
+from sim.engine.kernels.resources import demand_row, takes_room
 from sim.engine.kernels.state import ALIGNED, BUNDLE, CONSTRAINED, SUM_REMAINING, SUM_WORTH
 from sim.engine.kernels.worth import remaining_over_worth
 

@@ -12,11 +12,11 @@ from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import end_dispatch, mark_tried, refuse
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.features import BATCHES, DYNAMIC_ORDER, GANGS, HOLDS
-from sim.engine.kernels.fitting import filter_candidates, find_candidates
-from sim.engine.kernels.gang import admit_waiting, first_gang
-from sim.engine.kernels.hold import first_waiting, hold_machines, release_machines
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.packing.fitting import filter_candidates, find_candidates
+from sim.engine.kernels.packing.hold import first_waiting, hold_machines, release_machines
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
+from sim.engine.kernels.rigid.gang import admit_waiting, first_gang
 from sim.engine.kernels.state import (
     BUCKETS_MADE,
     HARD_CAPS,

@@ -8,15 +8,19 @@ one type.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.devices import device_demand, first_with_room, occupy, release, takes_part
-from sim.engine.kernels.fragments import increase, min_increase
-from sim.engine.kernels.resources import fits, is_kept
+from sim.engine.kernels.choosing.devices import (
+    device_demand,
+    first_with_room,
+    occupy,
+    release,
+    takes_part,
+)
+from sim.engine.kernels.choosing.fragments import increase, min_increase
 from sim.engine.kernels.state import (
     CACHES_SCORES,
     DEVICE_CHOICE,
     DEVICE_QUANTA,
     MACHINE_CHOICE,
-    N_DIRTY,
     RECORD,
 )
 
@@ -24,22 +28,16 @@ BEST_FIT, LEAST_DOT, PACKED, FRAGMENTATION = 1, 2, 3, 4
 FIRST, TIGHTEST, LEAST_FRAGMENTATION = 0, 1, 2
 
 
-@part
-def best_machine(st, g, row, freed):
-    """Return the machine with room where stage `g` scores least, -1 for none.
-
-    `freed`: only machines freed since the last dispatch are tried; no other has room.
-    """
-    best, best_score = -1, 0.0
-    for i in range(st.state_i[N_DIRTY] if freed else st.state_mach_free.shape[0]):
-        machine = st.state_dirty[i] if freed else i
-        if is_kept(st, row, machine):
-            continue
-        if fits(st, row, machine):
-            score = _cached_score(st, g, machine)
-            if best < 0 or score < best_score or (score == best_score and machine < best):
-                best, best_score = machine, score
-    return best
+@inlined
+def score_of(st, g, machine):
+    """Return the score of `machine` for a task of stage `g`."""
+    if not st.state_i[CACHES_SCORES]:
+        return _score(st, g, machine)
+    kind, version = st.w_stage_kind[g], st.state_mach_version[machine]
+    if st.state_score_version[kind, machine] != version:
+        st.state_score[kind, machine] = _score(st, g, machine)
+        st.state_score_version[kind, machine] = version
+    return st.state_score[kind, machine]
 
 
 @part
@@ -66,17 +64,6 @@ def _device_for(st, g, machine):
     if rule == LEAST_FRAGMENTATION:
         return min_increase(st, g, machine)[1]
     return first_with_room(st, g, machine, rule == TIGHTEST)
-
-
-@inlined
-def _cached_score(st, g, machine):
-    if not st.state_i[CACHES_SCORES]:
-        return _score(st, g, machine)
-    kind, version = st.w_stage_kind[g], st.state_mach_version[machine]
-    if st.state_score_version[kind, machine] != version:
-        st.state_score[kind, machine] = _score(st, g, machine)
-        st.state_score_version[kind, machine] = version
-    return st.state_score[kind, machine]
 
 
 @part

@@ -1,0 +1,1 @@
+"""Ends of running tasks that change: failures, lost machines, evictions, slow periods."""

@@ -1,0 +1,1 @@
+"""Durations that are learnt during the run."""

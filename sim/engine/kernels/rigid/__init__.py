@@ -1,0 +1,1 @@
+"""Jobs whose tasks start together, in room that was reserved or planned for them."""
