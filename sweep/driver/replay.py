@@ -23,6 +23,7 @@ from sim.cluster.load import CLUSTER_COLUMNS
 from sweep.driver.run_sweep import strategy_for
 from sweep.execution import cells_table, plan
 from sweep.execution.baseline_metrics import AGAINST_BASELINE
+from sweep.execution.cell_results import CellResults
 from sweep.execution.inputs import Inputs
 from sweep.execution.plan import PreparedGrid
 from sweep.grid import overrides
@@ -30,7 +31,6 @@ from sweep.grid import request as requests
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
 from sweep.grid.request import Request, is_run_setting
-from sweep.search.cell_results import CellResults
 from sweep.stats.cell_columns import AXES, ERROR, NOT_METRICS, Rows, text
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError

@@ -19,6 +19,7 @@ from sweep.execution import cells_table, notes
 from sweep.execution.cell import Simulate
 from sweep.execution.on_ray.launch import make_runner
 from sweep.execution.plan import PreparedGrid
+from sweep.execution.strategy import ONE_SEED, Strategy, WholeGrid
 from sweep.grid import grid, remote_results
 from sweep.grid.goals import Target
 from sweep.grid.grid import Grid
@@ -27,7 +28,6 @@ from sweep.grid.request import Request, Settings
 from sweep.search.auto_seeds import AutoSeeds, with_seeds
 from sweep.search.parameters import ParameterSearches
 from sweep.search.restore import WhatIfs
-from sweep.search.strategy import ONE_SEED, Strategy, WholeGrid
 from sweep.search.targets import TargetSearches
 from sweep.store import storage, sync
 from sweep.store.bucket import waiting

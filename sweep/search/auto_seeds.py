@@ -18,9 +18,9 @@ import pyarrow as pa
 from sim.base.errors import InputError
 from sweep.execution import notes
 from sweep.execution.inputs import Inputs
+from sweep.execution.strategy import Batch, Batches
 from sweep.grid import grid
 from sweep.grid.request import Request
-from sweep.search.strategy import Batch, Batches
 from sweep.stats import contrasts
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import is_fraction

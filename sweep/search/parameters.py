@@ -17,19 +17,19 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.errors import InputError
+from sweep.execution.cell_results import CellResults, cell_text
 from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count
+from sweep.execution.strategy import Batches, Search, side_by_side
 from sweep.grid import goals
+from sweep.grid.cell_factory import CellFactory, search_key
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
 from sweep.search import race, settings, space
-from sweep.search.cell_factory import CellFactory, search_key
-from sweep.search.cell_results import CellResults, cell_text
 from sweep.search.proposals import Case, Proposals, TriedSetting
 from sweep.search.scores import Scores
 from sweep.search.space import Parameter, Values
-from sweep.search.strategy import Batches, Search, side_by_side
 
 MIN_BATCH = 8
 N_BATCHES = 8

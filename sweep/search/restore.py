@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.errors import InputError
+from sweep.execution.cell_results import CellResults
 from sweep.execution.inputs import Inputs
+from sweep.execution.strategy import Batch, Batches, Search, side_by_side
 from sweep.grid import grid, what_ifs
+from sweep.grid.cell_factory import CellFactory, settings_text
 from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
-from sweep.search.cell_factory import CellFactory, settings_text
-from sweep.search.cell_results import CellResults
 from sweep.search.machines import Machines, machine_range
-from sweep.search.strategy import Batch, Batches, Search, side_by_side
 from sweep.search.threshold_search import ThresholdSearch
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES

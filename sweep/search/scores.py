@@ -9,8 +9,8 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sweep import stats
+from sweep.execution.cell_results import CellResults
 from sweep.grid.grid import Cell
-from sweep.search.cell_results import CellResults
 from sweep.stats import Paired
 from sweep.stats.metric_format import is_fraction, style
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from sweep import stats
+from sweep.execution.cell_results import CellResults
+from sweep.grid.cell_factory import settings_text
 from sweep.grid.grid import Cell
-from sweep.search.cell_factory import settings_text
-from sweep.search.cell_results import CellResults
 from sweep.search.proposals import Case
 from sweep.search.scores import Scores, gain
 from sweep.search.space import Values

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sweep.execution.cell_results import CellResults
 from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count, note
+from sweep.execution.strategy import ONE_SEED, Batches, Search, side_by_side
+from sweep.grid.cell_factory import CellFactory, search_key, settings_text
 from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Target
 from sweep.grid.grid import Cell, build_policy
 from sweep.grid.request import Request
-from sweep.search.cell_factory import CellFactory, search_key, settings_text
-from sweep.search.cell_results import CellResults
 from sweep.search.machines import Machines, machine_range
-from sweep.search.strategy import ONE_SEED, Batches, Search, side_by_side
 from sweep.search.threshold_search import Probe, ThresholdResult, ThresholdSearch, seed_steps
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES, text

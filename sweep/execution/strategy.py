@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from sweep.execution.cell_results import CellResults
 from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count
 from sweep.grid.grid import Cell, Grid
 from sweep.grid.request import Request
-from sweep.search.cell_results import CellResults
 from sweep.stats.cell_columns import AXES
 
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
