@@ -19,10 +19,10 @@ from sweep.execution.cell_metrics import Flags
 from sweep.execution.memory import return_memory
 from sweep.execution.plan import PreparedGrid
 from sweep.papers import studies
+from sweep.questions.search import equal_capacity, sections
 from sweep.report import findings
 from sweep.report.findings import FinishedSweep
 from sweep.report.section import Section
-from sweep.search import equal_capacity, sections
 from sweep.stats import done_jobs, reading
 from sweep.stats.cell_columns import chosen_metrics, table_options
 from sweep.stats.summary import summarise

@@ -25,10 +25,10 @@ from sweep.grid.goals import Target
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import QUESTION
 from sweep.grid.request import Request, Settings
-from sweep.search.auto_seeds import AutoSeeds, with_seeds
-from sweep.search.parameters import ParameterSearches
-from sweep.search.restore import WhatIfs
-from sweep.search.targets import TargetSearches
+from sweep.questions.search.auto_seeds import AutoSeeds, with_seeds
+from sweep.questions.search.parameters import ParameterSearches
+from sweep.questions.search.restore import WhatIfs
+from sweep.questions.search.targets import TargetSearches
 from sweep.store import storage, sync
 from sweep.store.bucket import waiting
 from sweep.store.folder import SweepFolder

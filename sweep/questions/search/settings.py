@@ -12,9 +12,9 @@ from sweep import stats
 from sweep.execution.cell_results import CellResults
 from sweep.grid.cell_factory import settings_text
 from sweep.grid.grid import Cell
-from sweep.search.proposals import Case
-from sweep.search.scores import Scores, gain
-from sweep.search.space import Values
+from sweep.questions.search.proposals import Case
+from sweep.questions.search.scores import Scores, gain
+from sweep.questions.search.space import Values
 from sweep.stats import Paired
 from sweep.stats.cell_columns import AXES, text
 from sweep.store.folder import IMPORTANCE, SETTINGS

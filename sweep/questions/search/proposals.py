@@ -16,7 +16,7 @@ from typing import Any
 
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
-from sweep.search.space import Parameter, Values, n_settings
+from sweep.questions.search.space import Parameter, Values, n_settings
 
 N_STARTUP = 10
 """Settings drawn at random before the sampler starts to model."""

@@ -19,8 +19,8 @@ from sweep.driver.sweep_loop import SweepLoop
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.workload_build import ANSWER, convert
-from sweep.search import target_section
-from sweep.search.targets import TargetSearches
+from sweep.questions.search import target_section
+from sweep.questions.search.targets import TargetSearches
 from tests.sweep.small import (
     Command,
     FakeResult,

@@ -11,7 +11,7 @@ import pytest
 import sim
 from sim.base.errors import InputError
 from sweep.grid import cluster_size, clusters
-from sweep.search.machines import machine_range
+from sweep.questions.search.machines import machine_range
 
 
 def test_machines_of_several_kinds_are_whole() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from sweep.questions.search.section_builder import Row, SectionPart, build_section
 from sweep.report.plots import layout, line
 from sweep.report.section import Plot, Section
-from sweep.search.section_builder import Row, SectionPart, build_section
 from sweep.stats.arrange import month_text
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import style, value_text

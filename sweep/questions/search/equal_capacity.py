@@ -25,8 +25,8 @@ from sim.base.arrays import F8
 from sim.base.columns import table_from_rows
 from sim.base.random import stream
 from sim.metrics import METRICS
+from sweep.questions.search.section_builder import Row, SectionPart, build_section
 from sweep.report.section import Section
-from sweep.search.section_builder import Row, SectionPart, build_section
 from sweep.stats import CONFIDENCE, FIRST_SEEDS
 from sweep.stats.arrange import ArrangedCells, arrange, by_capacity
 from sweep.stats.cell_columns import Rows, text

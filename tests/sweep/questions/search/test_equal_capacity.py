@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sweep.search import equal_capacity
+from sweep.questions.search import equal_capacity
 from tests.sweep import frames
 from tests.sweep.small import Command
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from sweep.questions.search import settings_plots
+from sweep.questions.search.section_builder import Row, SectionPart, build_section
+from sweep.questions.search.settings_plots import order, values_of
 from sweep.report.section import Section
-from sweep.search import settings_plots
-from sweep.search.section_builder import Row, SectionPart, build_section
-from sweep.search.settings_plots import order, values_of
 from sweep.stats.inference import ALPHA, ROUNDING
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 

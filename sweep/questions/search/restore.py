@@ -1,7 +1,7 @@
 """Grid of changes, and search for the machines that bring a metric back to what it is today.
 
 Each policy, trace, capacity and change has a threshold search of its own
-(`sweep.search.threshold_search`), whose bound is the metric's mean without the change.
+(`sweep.questions.search.threshold_search`), whose bound is the metric's mean without the change.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
-from sweep.search.machines import Machines, machine_range
-from sweep.search.threshold_search import ThresholdSearch
+from sweep.questions.search.machines import Machines, machine_range
+from sweep.questions.search.threshold_search import ThresholdSearch
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES
 from sweep.stats.done_jobs import FAILED, is_of_done_jobs

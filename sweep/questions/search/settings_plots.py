@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sweep.questions.search.section_builder import Row
 from sweep.report.plots import layout
 from sweep.report.section import Plot
-from sweep.search.section_builder import Row
 from sweep.stats.metric_format import format_value, is_fraction, style
 
 Figure = dict[str, Any]

@@ -1,6 +1,6 @@
 """Search for the smallest capacity at which each policy meets a target.
 
-Each policy on each trace has a threshold search of its own (`sweep.search.threshold_search`) over
+Each policy on each trace has a threshold search of its own (`sweep.questions.search.threshold_search`) over
 whole machines. The cells that all of them need next are one batch and run side by side.
 """
 
@@ -25,8 +25,13 @@ from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Target
 from sweep.grid.grid import Cell, build_policy
 from sweep.grid.request import Request
-from sweep.search.machines import Machines, machine_range
-from sweep.search.threshold_search import Probe, ThresholdResult, ThresholdSearch, seed_steps
+from sweep.questions.search.machines import Machines, machine_range
+from sweep.questions.search.threshold_search import (
+    Probe,
+    ThresholdResult,
+    ThresholdSearch,
+    seed_steps,
+)
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES, text
 from sweep.stats.done_jobs import FAILED, is_of_done_jobs

@@ -1,7 +1,7 @@
 """Parameter search of policies: settings proposed by Optuna race on paired seeds.
 
 Each policy, trace and capacity has a search of its own. Batch by batch Optuna proposes settings
-(`sweep.search.proposals`); they race (`sweep.search.race`), each judged against the default on the
+(`sweep.questions.search.proposals`); they race (`sweep.questions.search.race`), each judged against the default on the
 same seeds; at the end the best are compared with the default on seeds that the search has not used,
 as the winner of a race was lucky, too. The next cells of all searches are one batch.
 """
@@ -26,10 +26,10 @@ from sweep.grid.cell_factory import CellFactory, search_key
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
-from sweep.search import race, settings, space
-from sweep.search.proposals import Case, Proposals, TriedSetting
-from sweep.search.scores import Scores
-from sweep.search.space import Parameter, Values
+from sweep.questions.search import race, settings, space
+from sweep.questions.search.proposals import Case, Proposals, TriedSetting
+from sweep.questions.search.scores import Scores
+from sweep.questions.search.space import Parameter, Values
 
 MIN_BATCH = 8
 N_BATCHES = 8

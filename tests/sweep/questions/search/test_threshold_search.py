@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sweep.search.threshold_search import (
+from sweep.questions.search.threshold_search import (
     ThresholdResult,
     ThresholdSearch,
     mean_and_half,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from sweep.questions.search.restore import RANGE, SHOWN
+from sweep.questions.search.section_builder import Row, SectionPart, build_section
 from sweep.report.section import Section
-from sweep.search.restore import RANGE, SHOWN
-from sweep.search.section_builder import Row, SectionPart, build_section
 from sweep.stats.arrange import month_text
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style, value_text

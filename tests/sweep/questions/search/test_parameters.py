@@ -11,7 +11,7 @@ import pytest
 import sweep as api
 from sim.base import interrupt
 from sweep.cli import main
-from sweep.search import settings_section
+from sweep.questions.search import settings_section
 from sweep.track import log_sweep
 from tests.sweep.small import (
     Command,

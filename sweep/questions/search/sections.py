@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from sweep.questions.search import equal_capacity, restore_section, settings_section, target_section
 from sweep.report.section import Section
-from sweep.search import equal_capacity, restore_section, settings_section, target_section
 from sweep.stats.cell_columns import cell_key
 from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, WHAT_IF, SweepFolder
 

@@ -7,9 +7,9 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep.grid.overrides import Interval
-from sweep.search import race
-from sweep.search.proposals import Proposals, TriedSetting
-from sweep.search.space import Parameter, n_settings, policy_parameters
+from sweep.questions.search import race
+from sweep.questions.search.proposals import Proposals, TriedSetting
+from sweep.questions.search.space import Parameter, n_settings, policy_parameters
 
 
 def test_rungs_and_their_cost() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sweep.backtest import sentences as backtest_sentences
 from sweep.backtest.nearest import Ranking
-from sweep.search import restore_section, settings_section, target_section
+from sweep.questions.search import restore_section, settings_section, target_section
 from sweep.stats.inference import ALPHA, Paired
 
 N = 200
