@@ -80,7 +80,7 @@ test-experiments: $(READY)
 test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
 		tests/policies/test_orders.py tests/sim/dags tests/policies/wing/lineage \
-		tests/sweep/backtest/test_audit.py tests/mutants -m "not slow" \
+		tests/sweep/questions/backtest/test_audit.py tests/mutants -m "not slow" \
 		--ignore-glob='*_sample.py'
 
 ui: $(READY)

@@ -37,7 +37,9 @@ def make_request(
     sync.fetch(parsed.settings.results)
     if parsed.backtest_runs is None:
         return parsed
-    from sweep.backtest.request import words_of_log  # brings numba, which no other sweep needs
+    from sweep.questions.backtest.request import (
+        words_of_log,  # brings numba, which no other sweep needs
+    )
 
     words = words_of_log(parsed)
     return request.read([*overrides, *words], options, fail_fast=fail_fast) if words else parsed

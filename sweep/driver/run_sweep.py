@@ -42,7 +42,9 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 def strategy_for(request: Request) -> Strategy:
     """Return the strategy of a request; its options and grid are checked."""
     if request.backtest_runs is not None:
-        from sweep.backtest.strategy import Backtest  # brings numba, which no other sweep needs
+        from sweep.questions.backtest.strategy import (
+            Backtest,  # brings numba, which no other sweep needs
+        )
 
         return Backtest(request)
     if isinstance(request.goal, Target):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweep.backtest import sentences as backtest_sentences
-from sweep.backtest.nearest import Ranking
+from sweep.questions.backtest import sentences as backtest_sentences
+from sweep.questions.backtest.nearest import Ranking
 from sweep.questions.search import restore_section, settings_section, target_section
 from sweep.stats.inference import ALPHA, Paired
 

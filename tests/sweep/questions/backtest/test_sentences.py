@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import sim
-from sweep.backtest.compare import Comparison
-from sweep.backtest.likelihood import compare_policies
-from sweep.backtest.logged_jobs import LoggedJobs
-from sweep.backtest.nearest import Ranking
-from sweep.backtest.sentences import log_caveats, nearest_sentence, policy_sentence
+from sweep.questions.backtest.compare import Comparison
+from sweep.questions.backtest.likelihood import compare_policies
+from sweep.questions.backtest.logged_jobs import LoggedJobs
+from sweep.questions.backtest.nearest import Ranking
+from sweep.questions.backtest.sentences import log_caveats, nearest_sentence, policy_sentence
 
 NAN = math.nan
 COMPARED = Comparison(

@@ -1,7 +1,7 @@
 """Audit of a log: the test whether a policy that serves one pool in order can have made it.
 
 A log is audited before a policy is blamed. Waiting jobs are replayed beside the recorded use of the
-cluster (`sweep.backtest.kernels.line`).
+cluster (`sweep.questions.backtest.kernels.line`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from sim.cluster.cluster import Cluster
 from sim.workload.columns import column_or_default
 from sim.workload.schema import RECORDED, REQUESTED
 from sim.workload.workload import Workload
-from sweep.backtest.audit_sentences import audit_sentences
-from sweep.backtest.findings import Audit, PoolAudit
-from sweep.backtest.kernels.line import replay_line
-from sweep.backtest.recorded_use import Recorded, pools, recorded
-from sweep.backtest.starts import find_starts
+from sweep.questions.backtest.audit_sentences import audit_sentences
+from sweep.questions.backtest.findings import Audit, PoolAudit
+from sweep.questions.backtest.kernels.line import replay_line
+from sweep.questions.backtest.recorded_use import Recorded, pools, recorded
+from sweep.questions.backtest.starts import find_starts
 
 GRACE_RESOLUTIONS, GRACE_LAGS, MAX_LAG_S = 2.0, 4.0, 15.0
 """The default grace in units of the resolution and of the median lag; largest lag that counts for

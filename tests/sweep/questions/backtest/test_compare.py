@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from sweep.backtest.compare import between_runs_s, compare
-from sweep.backtest.logged_jobs import LoggedJobs
+from sweep.questions.backtest.compare import between_runs_s, compare
+from sweep.questions.backtest.logged_jobs import LoggedJobs
 
 
 def log(grace_s: float = 2.0, resolution_s: float = 1.0) -> LoggedJobs:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base.arrays import F8
-from sweep.backtest.findings import Audit
-from sweep.backtest.likelihood import compare_policies, log_likelihood
-from sweep.backtest.logged_jobs import LoggedJobs
+from sweep.questions.backtest.findings import Audit
+from sweep.questions.backtest.likelihood import compare_policies, log_likelihood
+from sweep.questions.backtest.logged_jobs import LoggedJobs
 from sweep.stats import inference
 from sweep.stats.inference import Paired
 

@@ -15,11 +15,11 @@ from sim.cluster.cluster import Cluster
 from sim.workload.columns import capacity_quanta, column_or_default
 from sim.workload.schema import CATEGORY, ELIGIBLE, RECORDED
 from sim.workload.workload import Workload
-from sweep.backtest.kernels.line import BEGIN, END, ENTER, START
-from sweep.backtest.node_lists import NODE_LIST, Nodes, named_nodes
-from sweep.backtest.node_shares import shares
-from sweep.backtest.node_sizes import least_sizes
-from sweep.backtest.starts import find_starts, no_starts
+from sweep.questions.backtest.kernels.line import BEGIN, END, ENTER, START
+from sweep.questions.backtest.node_lists import NODE_LIST, Nodes, named_nodes
+from sweep.questions.backtest.node_shares import shares
+from sweep.questions.backtest.node_sizes import least_sizes
+from sweep.questions.backtest.starts import find_starts, no_starts
 
 PRIORITY, PARTITION = "priority", "partition"
 """Columns of ``jobs``: the first in line has the highest priority of its partition."""
@@ -28,7 +28,7 @@ _START, _FINISH = RECORDED
 
 @dataclass(frozen=True)
 class NodeUse:
-    """Uses and needs by node, with the names of `sweep.backtest.kernels.line.replay_line`."""
+    """Uses and needs by node, with the names of `sweep.questions.backtest.kernels.line.replay_line`."""
 
     use0: I8
     use_node: I8
@@ -108,7 +108,7 @@ class Recorded:
         return use0, none, no_rows, n_nodes, self.need, no_rows.copy()
 
     def events(self) -> tuple[F8, Any, I8]:
-        """Return time, kind and item of the events (`sweep.backtest.kernels.line`)."""
+        """Return time, kind and item of the events (`sweep.questions.backtest.kernels.line`)."""
         uses = np.arange(len(self.begin_s))
         groups = (
             (END, self.end_s, uses),

@@ -1,4 +1,4 @@
-"""Sizes of a log's nodes: the least on which its jobs can have run (`sweep.backtest.holdings`)."""
+"""Sizes of a log's nodes: the least on which its jobs can have run (`sweep.questions.backtest.holdings`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base.arrays import F8, I8, offsets
-from sweep.backtest.holdings import Holdings
-from sweep.backtest.node_lists import Nodes
+from sweep.questions.backtest.holdings import Holdings
+from sweep.questions.backtest.node_lists import Nodes
 
 _LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sweep.backtest.earlier import KnownError, section, sentence
-from tests.sweep.backtest.test_backtest import backtest, write_log
+from sweep.questions.backtest.earlier import KnownError, section, sentence
+from tests.sweep.questions.backtest.test_backtest import backtest, write_log
 from tests.sweep.small import Command
 
 

@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from sim.cluster.cluster import Cluster
-from sweep.backtest.audit import audit
-from sweep.backtest.capacity import LoggedSize, logged_size
-from sweep.backtest.logged_jobs import logged_jobs
-from sweep.backtest.outcome import PolicyRuns, build_tables
-from sweep.backtest.request import check_starts
 from sweep.execution.cell_results import CellResults
 from sweep.execution.inputs import Inputs
 from sweep.execution.strategy import Batch, Batches
 from sweep.grid import clusters, grid
 from sweep.grid.request import Request
+from sweep.questions.backtest.audit import audit
+from sweep.questions.backtest.capacity import LoggedSize, logged_size
+from sweep.questions.backtest.logged_jobs import logged_jobs
+from sweep.questions.backtest.outcome import PolicyRuns, build_tables
+from sweep.questions.backtest.request import check_starts
 from sweep.stats.arrange import build_columns
 from sweep.store.cache import Cache
 

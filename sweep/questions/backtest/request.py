@@ -10,15 +10,15 @@ import numpy as np
 
 from sim.base.errors import InputError
 from sim.workload.workload import Workload
-from sweep.backtest.audit import audit
-from sweep.backtest.capacity import logged_size
-from sweep.backtest.lags import launch_lags_s, stage_lag_s
-from sweep.backtest.starts import find_starts, no_starts
 from sweep.execution.inputs import Inputs
 from sweep.grid import clusters, grid
 from sweep.grid.grid import Cell
 from sweep.grid.overrides import quote
 from sweep.grid.request import Request
+from sweep.questions.backtest.audit import audit
+from sweep.questions.backtest.capacity import logged_size
+from sweep.questions.backtest.lags import launch_lags_s, stage_lag_s
+from sweep.questions.backtest.starts import find_starts, no_starts
 
 
 def words_of_log(request: Request) -> list[str]:

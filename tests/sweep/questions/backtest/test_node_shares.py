@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.base.arrays import offsets
-from sweep.backtest.node_lists import Nodes
-from sweep.backtest.node_shares import shares
-from sweep.backtest.node_sizes import families, least_sizes
+from sweep.questions.backtest.node_lists import Nodes
+from sweep.questions.backtest.node_shares import shares
+from sweep.questions.backtest.node_sizes import families, least_sizes
 
 N_NODES = 4
 Use = tuple[int, int, int, set[int]]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base.arrays import F8
-from sweep.backtest.logged_jobs import LoggedJobs
-from sweep.backtest.order import pairs_in_order
+from sweep.questions.backtest.logged_jobs import LoggedJobs
+from sweep.questions.backtest.order import pairs_in_order
 
 WITHIN = 0.1
 """Share of a job's own recorded wait within which its simulated one counts as right."""
@@ -28,7 +28,7 @@ class Comparison:
     # mean absolute difference of a job's waits in two runs, over the recorded mean wait
     mae_between_runs: float
     waited_within_10pct: float  # share of the jobs that waited; see `share_within`
-    pairs_in_order: float  # see `sweep.backtest.order`
+    pairs_in_order: float  # see `sweep.questions.backtest.order`
     # share of jobs whose recorded start lies in the range of the runs'; of R runs of the scheduler
     # itself it would be (R - 1) / (R + 1)
     in_range: float

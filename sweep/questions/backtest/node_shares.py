@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sim.base.arrays import F8, I8, offsets
-from sweep.backtest.holdings import Holdings
-from sweep.backtest.node_lists import Nodes
+from sweep.questions.backtest.holdings import Holdings
+from sweep.questions.backtest.node_lists import Nodes
 
 
 def shares(begin_s: F8, end_s: F8, use: I8, stage: I8, nodes: Nodes, room: I8) -> tuple[I8, I8, I8]:

@@ -11,10 +11,10 @@ import numpy as np
 from sim.base.arrays import F8, I8
 from sim.cluster.cluster import Cluster
 from sim.workload.workload import Workload
-from sweep.backtest.node_lists import Nodes, named_nodes
-from sweep.backtest.node_sizes import NodeSizes, least_sizes
-from sweep.backtest.recorded_use import Recorded, recorded
 from sweep.grid import cluster_size
+from sweep.questions.backtest.node_lists import Nodes, named_nodes
+from sweep.questions.backtest.node_sizes import NodeSizes, least_sizes
+from sweep.questions.backtest.recorded_use import Recorded, recorded
 
 HEADER = "MaxProcs"
 """Field of a log's header with the number of its processors."""
@@ -68,7 +68,7 @@ def logged_size(workload: Workload) -> LoggedSize:
     """Find the size of the cluster that made a log.
 
     A header's ``MaxProcs`` counts, or the cores of Spark's executors. Without them the nodes that
-    jobs ran on, each as large as it must have been at least (`sweep.backtest.node_sizes`); but the
+    jobs ran on, each as large as it must have been at least (`sweep.questions.backtest.node_sizes`); but the
     peak of recorded use, if some jobs name no nodes.
     """
     header = workload.meta.get("header", {})

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sweep.backtest.likelihood import batch_of_jobs, compare_policies, log_likelihood
+from sweep.questions.backtest.likelihood import batch_of_jobs, compare_policies, log_likelihood
 
 
 def test_one_draw_has_a_cauchy_density_of_the_least_width() -> None:

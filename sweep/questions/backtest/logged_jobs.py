@@ -10,8 +10,8 @@ from sim.base.arrays import F8, I8, Mask
 from sim.workload.columns import column_or_default
 from sim.workload.schema import RECORDED
 from sim.workload.workload import Workload
-from sweep.backtest.findings import Audit
-from sweep.backtest.starts import find_starts
+from sweep.questions.backtest.findings import Audit
+from sweep.questions.backtest.starts import find_starts
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class LoggedJobs:
     Attributes
     ----------
     job : (N,) int64
-        Rows of ``jobs``: those whose start is known (`sweep.backtest.starts`).
+        Rows of ``jobs``: those whose start is known (`sweep.questions.backtest.starts`).
     submit_s, start_s, finish_s : (N,) float64
         Submission, or by its reader the time from which the job was free to start; recorded start
         and end (NaN if unknown), s.

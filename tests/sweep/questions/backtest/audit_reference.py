@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sweep.backtest.recorded_use import Recorded
+from sweep.questions.backtest.recorded_use import Recorded
 
 
 def replay(log: Recorded) -> tuple[dict[int, float], list[tuple[int, float]], float]:

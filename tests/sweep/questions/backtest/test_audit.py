@@ -10,14 +10,14 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from sweep.backtest.audit import _replay as fast_replay
-from sweep.backtest.audit import audit
-from sweep.backtest.findings import MAX_HEAD_COULD_START
-from sweep.backtest.node_lists import expand
-from sweep.backtest.recorded_use import pools, recorded
-from tests.sweep.backtest.audit_reference import replay, use_at
+from sweep.questions.backtest.audit import _replay as fast_replay
+from sweep.questions.backtest.audit import audit
+from sweep.questions.backtest.findings import MAX_HEAD_COULD_START
+from sweep.questions.backtest.node_lists import expand
+from sweep.questions.backtest.recorded_use import pools, recorded
+from tests.sweep.questions.backtest.audit_reference import replay, use_at
 
-RUNS = Path(__file__).parents[2] / "real" / "slurm"
+RUNS = Path(__file__).parents[3] / "real" / "slurm"
 
 
 def log(rows: list[tuple[float, float, float, int]], **columns: Any) -> sim.Workload:

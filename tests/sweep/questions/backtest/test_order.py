@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from sweep.backtest.order import pairs_in_order
+from sweep.questions.backtest.order import pairs_in_order
 
 
 def naive(recorded: list[float], simulated: list[float], grace_s: float) -> float:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError
-from sweep.backtest.findings import MAX_HEAD_COULD_START
 from sweep.grid.config_tree import canonical
+from sweep.questions.backtest.findings import MAX_HEAD_COULD_START
 from sweep.report.section import Section
 from sweep.store.folder import BACKTEST_JSON, SweepFolder
 

@@ -10,7 +10,7 @@ from sim.base.arrays import F8
 from sim.workload.columns import column_or_default
 from sim.workload.schema import RECORDED
 from sim.workload.workload import Workload
-from sweep.backtest.findings import Audit
+from sweep.questions.backtest.findings import Audit
 
 MAX_LAGS = 99
 """Most lags that runs draw from: more are replaced by as many of their quantiles."""

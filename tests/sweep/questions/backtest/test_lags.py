@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sim import Workload
-from sweep.backtest.capacity import logged_size, peak_use
-from sweep.backtest.lags import (
+from sweep.questions.backtest.capacity import logged_size, peak_use
+from sweep.questions.backtest.lags import (
     MAX_LAGS,
     launch_lags_s,
     stage_lag_s,

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sweep.backtest.plots import MAX_JOBS, RECORDED, BacktestJobs, draw_plots
+from sweep.questions.backtest.plots import MAX_JOBS, RECORDED, BacktestJobs, draw_plots
 
 
 def jobs_of(n: int, labels: tuple[str, ...] = ("a", "b"), factor: float = 2.0) -> BacktestJobs:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sweep.backtest.plots import BacktestJobs, draw_plots
+from sweep.questions.backtest.plots import BacktestJobs, draw_plots
 from sweep.report.section import Section, Table
 from sweep.store.folder import BACKTEST, BACKTEST_JOBS, SweepFolder
 

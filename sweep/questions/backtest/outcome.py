@@ -14,11 +14,11 @@ import pyarrow as pa
 from sim.base import columns
 from sim.base.arrays import F8
 from sim.workload.workload import Workload
-from sweep.backtest import nearest, sentences
-from sweep.backtest.compare import Comparison, compare
-from sweep.backtest.findings import Audit
-from sweep.backtest.logged_jobs import LoggedJobs
 from sweep.execution.cells_table import swept_column
+from sweep.questions.backtest import nearest, sentences
+from sweep.questions.backtest.compare import Comparison, compare
+from sweep.questions.backtest.findings import Audit
+from sweep.questions.backtest.logged_jobs import LoggedJobs
 from sweep.store.folder import BACKTEST, BACKTEST_JOBS, BACKTEST_JSON
 
 

@@ -12,10 +12,10 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from sweep.backtest.audit import audit
-from sweep.backtest.logged_jobs import logged_jobs
-from sweep.backtest.starts import find_starts
-from tests.sweep.backtest.test_audit import log
+from sweep.questions.backtest.audit import audit
+from sweep.questions.backtest.logged_jobs import logged_jobs
+from sweep.questions.backtest.starts import find_starts
+from tests.sweep.questions.backtest.test_audit import log
 from tests.sweep.small import Command
 
 EARLY = [(0, 0, 100, 1), (100, 110, 200, 1), (600, 10, 310, 2), (700, 700, 900, 1)]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from sim.workload.workload import Workload
-from sweep.backtest.compare import Comparison
-from sweep.backtest.logged_jobs import LoggedJobs
-from sweep.backtest.nearest import Ranking
+from sweep.questions.backtest.compare import Comparison
+from sweep.questions.backtest.logged_jobs import LoggedJobs
+from sweep.questions.backtest.nearest import Ranking
 from sweep.stats import reading
 
 SMALL_LOG = 100

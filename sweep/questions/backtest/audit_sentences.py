@@ -9,8 +9,8 @@ from sim.base.arrays import F8
 from sim.workload.columns import column_or_default
 from sim.workload.schema import ELIGIBLE, SUBMITTED
 from sim.workload.workload import Workload
-from sweep.backtest.findings import Audit
-from sweep.backtest.recorded_use import has_priorities
+from sweep.questions.backtest.findings import Audit
+from sweep.questions.backtest.recorded_use import has_priorities
 
 FEW_WAITED = 30
 """With fewer jobs that waited, little can be told about waits."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sim
-from sweep.backtest.capacity import logged_size
+from sweep.questions.backtest.capacity import logged_size
 from tests.sweep.small import Command
 
 HEADER = "JobID|User|Partition|Submit|Start|End|Timelimit|State|AllocCPUS|NNodes|AllocTRES|NodeList"
