@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sim.base import files, html
 from sim.base.errors import InputError
 from sim.engine.stops import REASONS
-from sweep.timeline.columns import DONE, MAX_TASKS, Timeline, stage_times
+from sweep.questions.timeline.columns import DONE, MAX_TASKS, Timeline, stage_times
 
 _FOLDER = Path(__file__).parent / "templates"
 

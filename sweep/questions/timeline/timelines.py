@@ -9,9 +9,9 @@ from sim.base.errors import InputError
 from sweep.driver.one_cell import plan_cell
 from sweep.driver.request import repeat_request
 from sweep.execution import notes, rerun
+from sweep.questions.timeline import capture, columns
 from sweep.stats.cell_columns import AXES, text
 from sweep.store.folder import SweepFolder
-from sweep.timeline import capture, columns
 
 
 def timeline(folder: SweepFolder, row: Mapping[str, Any]) -> columns.Timeline:

@@ -17,7 +17,7 @@ from sim.base import files
 from sim.base.arrays import F8
 from sim.base.text import printable
 from sim.engine.stops import REASONS
-from sweep.timeline.columns import DONE, Timeline, stage_times
+from sweep.questions.timeline.columns import DONE, Timeline, stage_times
 
 MICROSECONDS = 1e6
 MAX_FLOWS = 100_000

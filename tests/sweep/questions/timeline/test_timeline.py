@@ -19,7 +19,7 @@ import sweep
 from sim.base.errors import InputError
 from sim.base.lanes import lanes
 from sim.engine.stops import REASONS
-from sweep.timeline import capture, columns, page, perfetto
+from sweep.questions.timeline import capture, columns, page, perfetto
 from tests.axe import violations
 from tests.mlflow_ui import browser
 from tests.sweep.small import Command
