@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 
 from sim.base.errors import InputError
-from sweep import report, track, ui
+from sweep import report, track
 from sweep.cli import main
 from sweep.grid.tracking_uri import sqlite_uri
+from sweep.questions import ui
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
 from sweep.track import connection
@@ -32,7 +33,7 @@ from tests.ports import any_port
 from tests.sweep import frames
 from tests.sweep.small import Command
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 PATIENCE_S = 120  # on a machine with other work
 ODD_NAME = "a%20b why? #1 für 'x' \"y\""
 """Folder of results whose name has all that an address escapes."""
@@ -284,7 +285,7 @@ def test_an_index_of_results_without_mlflow(fake: Command, tmp_path: Path) -> No
     (fake.results / "secret.txt").write_text("no")
     port = any_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "sweep.ui", str(fake.results), "--index-port", str(port)],
+        [sys.executable, "-m", "sweep.questions.ui", str(fake.results), "--index-port", str(port)],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

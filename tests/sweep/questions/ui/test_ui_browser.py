@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from sweep.questions.ui.index_server import Index
 from sweep.report import index
 from sweep.store import tags
 from sweep.store.folder import CELLS, VERDICT, SweepFolder
 from sweep.store.journal import Journal
 from sweep.store.sweep_summaries import summarize
-from sweep.ui.index_server import Index
 from tests.axe import violations
 from tests.mlflow_ui import browser
 from tests.sweep import frames

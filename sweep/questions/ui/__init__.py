@@ -15,8 +15,8 @@ from pathlib import Path
 from sim.base.errors import InputError
 from sim.base.extras import MissingExtraError
 from sim.base.masking import mask
-from sweep.ui.index_server import Index
-from sweep.ui.mlflow_server import (
+from sweep.questions.ui.index_server import Index
+from sweep.questions.ui.mlflow_server import (
     DATABASE,
     HOST,
     PORT,
@@ -59,9 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve the index and MLflow's UI until interrupted: ``python -m sweep.ui``."""
+    """Serve the index and MLflow's UI until interrupted: ``python -m sweep.questions.ui``."""
     about = "Serve an index of all sweeps, and MLflow's UI on them, to a browser on this machine."
-    parser = argparse.ArgumentParser(prog="python -m sweep.ui", description=about)
+    parser = argparse.ArgumentParser(prog="python -m sweep.questions.ui", description=about)
     parser.add_argument(
         "source",
         nargs="?",

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from sweep.questions.ui.index_server import MAX_BODY_BYTES, TOKEN_HEADER, Index
+from sweep.questions.ui.live_index import LiveIndex
 from sweep.store import tags
 from sweep.store.journal import Journal
 from sweep.store.lease import Lease
 from sweep.store.storage import FolderStorage
 from sweep.store.sweep_summaries import Heartbeats, summarize
-from sweep.ui.index_server import MAX_BODY_BYTES, TOKEN_HEADER, Index
-from sweep.ui.live_index import LiveIndex
 
 ANY = {"sweep": "b-12345678"}
 
@@ -168,7 +168,7 @@ def test_a_long_request_is_not_read(served: Index) -> None:
 def test_a_request_that_is_shorter_than_it_says_is_answered(
     served: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweep.ui.index_server._Handler.timeout", 0.2)
+    monkeypatch.setattr("sweep.questions.ui.index_server._Handler.timeout", 0.2)
     assert post(served, "/tags", "{}", length="100")[0] == 408
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from sweep.questions.ui.index_server import TOKEN_HEADER, Index
 from sweep.store.journal import Journal
 from sweep.store.sweep_summaries import summarize
-from sweep.ui.index_server import TOKEN_HEADER, Index
 
 SWEEP = "a-12345678"
 WHERE = "open the address that `python -m sweep ui` printed where it was started: it has the token"

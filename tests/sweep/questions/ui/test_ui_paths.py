@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sweep.ui import Index
+from sweep.questions.ui import Index
 
 WHOLE = b"<p>whole</p>"
 

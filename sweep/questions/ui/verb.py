@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from sim.base.errors import InputError
-from sweep import ui as browser_ui
 from sweep.cli.command import Command
+from sweep.questions import ui as browser_ui
 
 
 def ui_arguments(parser: argparse.ArgumentParser) -> None:
