@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.sweep.archive import sandbox
-from tests.sweep.archive.entries import Entries
-from tests.sweep.archive.sandbox import Listener, Sandbox
+from tests.sweep.questions.archive import sandbox
+from tests.sweep.questions.archive.entries import Entries
+from tests.sweep.questions.archive.sandbox import Listener, Sandbox
 
 
 @pytest.fixture(scope="module")

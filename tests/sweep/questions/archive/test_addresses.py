@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from sim.base.errors import InputError
-from sweep.driver.foreign import Foreign
-from tests.sweep.archive import entries as archives
-from tests.sweep.archive import sandbox
-from tests.sweep.archive.entries import Entries
-from tests.sweep.archive.sandbox import DECOY, Listener, Sandbox
+from sweep.questions.archive.foreign import Foreign
+from tests.sweep.questions.archive import entries as archives
+from tests.sweep.questions.archive import sandbox
+from tests.sweep.questions.archive.entries import Entries
+from tests.sweep.questions.archive.sandbox import DECOY, Listener, Sandbox
 
 
 def test_a_good_one(good: Entries, box: Sandbox) -> None:

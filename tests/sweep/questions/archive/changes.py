@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from sweep.grid.config_tree import to_yaml
-from tests.sweep.archive.entries import Entries
+from tests.sweep.questions.archive.entries import Entries
 
 CONFIG, PROVENANCE = "sweep/config.yaml", "sweep/provenance.json"
 VERDICT, ANSWER, HTML = "sweep/verdict.json", "sweep/answer.json", "sweep/report.html"

@@ -12,10 +12,10 @@ import pyarrow as pa
 from sim.base.errors import InputError, summary_line
 from sim.base.masking import mask, mask_tree
 from sweep.driver import output
-from sweep.driver.page_jobs import without_jobs
-from sweep.driver.replay import Replay
 from sweep.execution import cells_table, origin
 from sweep.grid.config_tree import abbreviated, to_yaml
+from sweep.questions.archive.page_jobs import without_jobs
+from sweep.questions.archive.replay import Replay
 from sweep.questions.backtest.earlier import KnownError
 from sweep.stats import done_jobs
 from sweep.store import checksums

@@ -25,8 +25,8 @@ import sweep.store.provenance
 from sim.base.sources import clear_caches
 from sweep.cli import main
 from sweep.grid import randomness
-from tests.sweep.archive import entries as archives
-from tests.sweep.archive.entries import Entries
+from tests.sweep.questions.archive import entries as archives
+from tests.sweep.questions.archive.entries import Entries
 from tests.sweep.small import fake_simulate, write_workload
 
 DECOY = "decoy.csv"

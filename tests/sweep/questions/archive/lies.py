@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from tests.damages import damages
-from tests.sweep.archive import entries as archives
-from tests.sweep.archive.changes import (
+from tests.sweep.questions.archive import entries as archives
+from tests.sweep.questions.archive.changes import (
     ANSWER,
     CONFIG,
     HTML,
@@ -27,7 +27,7 @@ from tests.sweep.archive.changes import (
     configured,
     words,
 )
-from tests.sweep.archive.entries import CELLS, RECORD, Entries, load, set_cells, store
+from tests.sweep.questions.archive.entries import CELLS, RECORD, Entries, load, set_cells, store
 
 
 def _values(table: pa.Table, name: str) -> list[Any]:

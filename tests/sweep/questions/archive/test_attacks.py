@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.damages import damages
-from tests.sweep.archive import attacks, sandbox
-from tests.sweep.archive import entries as archives
-from tests.sweep.archive.changes import LISTENER, Attack
-from tests.sweep.archive.entries import CELLS, Entries
-from tests.sweep.archive.questions import QUESTIONS
-from tests.sweep.archive.sandbox import Listener, Sandbox, Verified
+from tests.sweep.questions.archive import attacks, sandbox
+from tests.sweep.questions.archive import entries as archives
+from tests.sweep.questions.archive.changes import LISTENER, Attack
+from tests.sweep.questions.archive.entries import CELLS, Entries
+from tests.sweep.questions.archive.questions import QUESTIONS
+from tests.sweep.questions.archive.sandbox import Listener, Sandbox, Verified
 
 EVERY = 25
 """One attack of so many is tried in the normal lanes."""

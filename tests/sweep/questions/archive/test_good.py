@@ -7,14 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sweep.driver import remade
+from sweep.questions.archive import remade
 from sweep.store.folder import DONE_JOBS, SweepFolder
-from tests.sweep.archive import entries as archives
-from tests.sweep.archive import sandbox
-from tests.sweep.archive.changes import Change
-from tests.sweep.archive.entries import Entries
-from tests.sweep.archive.questions import QUESTIONS
-from tests.sweep.archive.sandbox import Sandbox
+from tests.sweep.questions.archive import entries as archives
+from tests.sweep.questions.archive import sandbox
+from tests.sweep.questions.archive.changes import Change
+from tests.sweep.questions.archive.entries import Entries
+from tests.sweep.questions.archive.questions import QUESTIONS
+from tests.sweep.questions.archive.sandbox import Sandbox
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

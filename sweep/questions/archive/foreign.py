@@ -17,9 +17,9 @@ import yaml
 
 from sim.base.errors import InputError
 from sim.base.masking import mask
-from sweep.driver import trace_files
 from sweep.grid import remote, traces
 from sweep.grid.options import Options
+from sweep.questions.archive import trace_files
 
 _SCHEME = re.compile(
     rf"\s*([a-z][a-z0-9+.-]*://|({'|'.join(remote.SCHEMES)}|file|https?|ftp):)", re.I

@@ -14,15 +14,15 @@ from sim.base.errors import InputError
 from sim.base.text import printable
 from sim.cluster.load import CLUSTER_COLUMNS
 from sim.metrics import speedups
-from sweep.driver import recorded, remade
-from sweep.driver.foreign import Foreign, refuse_addresses
-from sweep.driver.remade import FileCheck, State
-from sweep.driver.replay import recorded_request, replay
 from sweep.execution import cells_table, rerun
 from sweep.execution.baseline_metrics import AGAINST_BASELINE, baseline_rows
 from sweep.execution.inputs import Inputs
 from sweep.execution.plan import PlannedCell
 from sweep.grid.options import Options
+from sweep.questions.archive import recorded, remade
+from sweep.questions.archive.foreign import Foreign, refuse_addresses
+from sweep.questions.archive.remade import FileCheck, State
+from sweep.questions.archive.replay import recorded_request, replay
 from sweep.stats.cell_columns import AXES, NOT_METRICS
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult

@@ -15,14 +15,14 @@ from sim.base.masking import mask_tree
 from sim.base.text import printable
 from sweep import driver
 from sweep.cli.command import Command, run_settings
-from sweep.driver import archive, recorded
-from sweep.driver.export import export as export_archive
-from sweep.driver.remade import FileCheck
 from sweep.driver.request import recorded_options
-from sweep.driver.verification import Verification, sample
 from sweep.execution import notes
 from sweep.grid.options import Options
 from sweep.grid.overrides import Assignment
+from sweep.questions.archive import archive, recorded
+from sweep.questions.archive.export import export as export_archive
+from sweep.questions.archive.remade import FileCheck
+from sweep.questions.archive.verification import Verification, sample
 from sweep.store.folder import SweepFolder
 from sweep.store.provenance import other_bits, other_code
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.sweep.archive import hostile, lies
-from tests.sweep.archive.changes import Attack
-from tests.sweep.archive.entries import Entries
+from tests.sweep.questions.archive import hostile, lies
+from tests.sweep.questions.archive.changes import Attack
+from tests.sweep.questions.archive.entries import Entries
 
 
 def all_attacks(bases: dict[str, Entries]) -> Iterator[Attack]:

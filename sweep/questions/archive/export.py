@@ -1,4 +1,4 @@
-"""Export of a sweep as an archive (`sweep.driver.archive`)."""
+"""Export of a sweep as an archive (`sweep.questions.archive.archive`)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from sim.base import files
 from sim.base.errors import InputError
 from sim.base.masking import mask
-from sweep.driver import trace_files
-from sweep.driver.archive import FORMAT, OWN, RECORD, SWEEP, TRACES, digest, masked
-from sweep.driver.foreign import is_file_address
 from sweep.driver.request import find_modules, recorded_options
-from sweep.driver.trace_files import TraceInput
 from sweep.execution import notes
+from sweep.questions.archive import trace_files
+from sweep.questions.archive.archive import FORMAT, OWN, RECORD, SWEEP, TRACES, digest, masked
+from sweep.questions.archive.foreign import is_file_address
+from sweep.questions.archive.trace_files import TraceInput
 from sweep.store import own_sources, zip_files
 from sweep.store.file_digests import FileDigests
 from sweep.store.folder import SweepFolder

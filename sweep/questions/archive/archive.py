@@ -23,13 +23,13 @@ from sim.base import parquet
 from sim.base.errors import InputError, summary_line
 from sim.base.masking import mask
 from sim.base.sources import modules
-from sweep.driver import recorded, trace_files
-from sweep.driver.foreign import Foreign, is_file_address
 from sweep.driver.request import find_modules
-from sweep.driver.trace_files import TraceInput
 from sweep.grid import remote
 from sweep.grid.options import Options
 from sweep.grid.yaml_aliases import check_aliases
+from sweep.questions.archive import recorded, trace_files
+from sweep.questions.archive.foreign import Foreign, is_file_address
+from sweep.questions.archive.trace_files import TraceInput
 from sweep.store import own_sources, plain_data, sources, zip_files
 from sweep.store.file_digests import FileDigests
 from sweep.store.folder import CELLS, CONFIG, WAY_OUT, SweepFolder

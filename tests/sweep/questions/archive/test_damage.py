@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from sweep.grid.config_tree import to_yaml
-from tests.sweep.archive import entries as archives
-from tests.sweep.archive.entries import CELLS, Entries
-from tests.sweep.archive.sandbox import Sandbox
+from tests.sweep.questions.archive import entries as archives
+from tests.sweep.questions.archive.entries import CELLS, Entries
+from tests.sweep.questions.archive.sandbox import Sandbox
 
 Change = Callable[[Entries], None]
 CONFIG, VERDICT, PROVENANCE = "sweep/config.yaml", "sweep/verdict.json", "sweep/provenance.json"

@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 
 from sweep.grid.config_tree import to_yaml
-from tests.sweep.archive import entries as archives
-from tests.sweep.archive import sandbox
-from tests.sweep.archive.changes import (
+from tests.sweep.questions.archive import entries as archives
+from tests.sweep.questions.archive import sandbox
+from tests.sweep.questions.archive.changes import (
     CONFIG,
     LISTENER,
     Attack,
@@ -20,8 +20,8 @@ from tests.sweep.archive.changes import (
     entry,
     words,
 )
-from tests.sweep.archive.entries import RECORD, Entries, load, store
-from tests.sweep.archive.sandbox import DECOY
+from tests.sweep.questions.archive.entries import RECORD, Entries, load, store
+from tests.sweep.questions.archive.sandbox import DECOY
 
 
 def s3(host: str) -> str:
