@@ -73,7 +73,7 @@ test-long: $(READY)
 
 # plan each experiment and run one seed of it: no cell may fail (two to three hours)
 test-experiments: $(READY)
-	SIM_VARIANTS=exact $(BIN)/python -m pytest -v -rs tests/sweep/papers/test_shipped_experiments.py
+	SIM_VARIANTS=exact $(BIN)/python -m pytest -v -rs tests/sweep/questions/papers/test_shipped_experiments.py
 
 # the same kernels as plain Python, where a local that is never assigned shows, and where accounts
 # are checked after each instant of random worlds (test_checked_runs.py)

@@ -21,7 +21,7 @@ VERBS = {
     "gc": "sweep.cli.cleaning.gc",
     "track": "sweep.cli.run.track",
     "backtest": "sweep.questions.backtest.verb.backtest",
-    "reproduce": "sweep.cli.reproduce.reproduce",
+    "reproduce": "sweep.questions.papers.verb.reproduce",
     "completion": "sweep.cli.completion.completion",
 }
 """Function of each verb, as ``module.function``.

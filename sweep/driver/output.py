@@ -15,10 +15,10 @@ from sweep.execution import cells_table, notes, origin
 from sweep.execution.cell_metrics import Flags
 from sweep.execution.memory import return_memory
 from sweep.execution.plan import PreparedGrid
-from sweep.papers import studies
 from sweep.questions.backtest import earlier
 from sweep.questions.backtest import section as backtest_section
 from sweep.questions.backtest.earlier import KnownError
+from sweep.questions.papers import studies
 from sweep.questions.search import equal_capacity, sections
 from sweep.report import findings
 from sweep.report.findings import FinishedSweep

@@ -12,7 +12,7 @@ from sim.base.text import is_utf8, not_utf8
 from sweep.grid import overrides, remote_results, request
 from sweep.grid.options import Options
 from sweep.grid.request import Request
-from sweep.papers import studies
+from sweep.questions.papers import studies
 from sweep.store import sync
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal

@@ -123,7 +123,7 @@ class Request:
     baseline: str | None  # one of the policies
     metrics: tuple[str, ...]  # in the tables; empty: chosen by the workload; `ALL_METRICS`
     experiment: str | None  # name of the experiment it comes from
-    study: dict[str, Any] | None  # the experiment's; see `sweep.papers.studies`
+    study: dict[str, Any] | None  # the experiment's; see `sweep.questions.papers.studies`
     options: Options
     settings: Settings
     named: frozenset[str]  # keys named on the command line itself
