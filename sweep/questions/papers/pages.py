@@ -1,7 +1,7 @@
 """Pages of reproductions, and the tables that they are rendered from.
 
 A page is a function of its stored table (``tables/NAME.json``: the findings and the words of the
-command), of the experiment's texts in ``conf``, of the marks in ``sweep/questions/papers/*.yaml``, and of the
+command), of the experiment's texts in ``conf``, of the marks in ``policies/*/study/paper.yaml``, and of the
 ledger of judgements. So it can be rendered anew without a simulation.
 """
 
@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sweep.questions.papers import joined_pages, ledger, parts_page
+from policies.wserpt.study import joined_pages, parts_page
+from sweep.questions.papers import ledger
 from sweep.questions.papers.excluded import Marks
 from sweep.questions.papers.ledger import Entry
 from sweep.questions.papers.losses import Losses

@@ -3,7 +3,7 @@
 An experiment names its study::
 
     study:
-      name: wing.fig10    # `fig10` in sweep/questions/papers/studies/wing.py
+      name: wing.fig10    # `fig10` in policies/wing/study/figures.py
       source: Chung et al., OSDI 2020, §7.1, Fig. 10
       notes: why figures differ from the source's
       table: title of the whole table, if that is to be stored beside the page

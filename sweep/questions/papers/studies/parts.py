@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 
+from policies.slearn.study.figures import PRESETS
 from sweep.questions.papers.figures import Findings, compare_seeds, grouped, mean
-from sweep.questions.papers.studies.slearn import PRESETS
 from sweep.report.findings import FinishedSweep
 
 WHOLE = "slearn_code"

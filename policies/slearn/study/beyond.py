@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from statistics import fmean
 
+from policies.slearn.study.figures import PRESETS
 from sweep.questions.papers.figures import Findings, Groups, column, grouped, match_seeds, mean
-from sweep.questions.papers.studies.slearn import PRESETS
 from sweep.report.findings import Finding, FinishedSweep
 
 AT_LEAST = {"slearn/beyond": 0.98, "slearn/mixed": 1.0}

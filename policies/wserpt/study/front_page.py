@@ -1,6 +1,6 @@
 """The README's table of ideas: which of them pays on which workload, from the stored results.
 
-``python -m sweep.questions.papers.front_page`` prints it; with the name of a file it renews it there.
+``python -m policies.wserpt.study.front_page`` prints it; with the name of a file it renews it there.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from policies.wserpt.study.parts_page import front
 from sim.base import files
 from sim.base.errors import InputError
 from sweep.questions.papers.pages import PageTable
-from sweep.questions.papers.parts_page import front
 
 EXPERIMENT = "wserpt/parts"
 PAGES = Path("results/reproductions")

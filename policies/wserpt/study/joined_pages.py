@@ -1,6 +1,6 @@
 """Pages of the policy that joins the five systems, from their stored findings.
 
-Each takes the findings of a study of `sweep.questions.papers.studies.joined`, and the reasons of its losses.
+Each takes the findings of a study of `policies.wserpt.study.joined`, and the reasons of its losses.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sweep.questions.papers.fields import (
+from policies.wserpt.study import joined
+from policies.wserpt.study.fields import (
     BETTER,
     LEVEL,
     MAYBE_BETTER,
@@ -20,9 +21,8 @@ from sweep.questions.papers.fields import (
     split,
     table,
 )
+from policies.wserpt.study.objectives import OBJECTIVES, OURS, Objective
 from sweep.questions.papers.losses import Losses
-from sweep.questions.papers.objectives import OBJECTIVES, OURS, Objective
-from sweep.questions.papers.studies import joined
 from sweep.report.findings import Finding
 
 FIRST = "0.6"

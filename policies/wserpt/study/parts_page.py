@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sweep.questions.papers.fields import BETTER, MARKS, WORSE, split, table
-from sweep.questions.papers.joined_pages import interval, one_line, signed
+from policies.wserpt.study import joined
+from policies.wserpt.study.fields import BETTER, MARKS, WORSE, split, table
+from policies.wserpt.study.joined_pages import interval, one_line, signed
+from policies.wserpt.study.objectives import OURS
 from sweep.questions.papers.losses import Losses
-from sweep.questions.papers.objectives import OURS
-from sweep.questions.papers.studies import joined
 from sweep.report.findings import Finding
 
 PARTS: dict[str, tuple[str, str]] = {
@@ -58,7 +58,7 @@ class Gain:
 
 
 def gains(findings: Iterable[Finding]) -> list[Gain]:
-    """Read the gains of a page from its findings (`sweep.questions.papers.studies.joined.removal`)."""
+    """Read the gains of a page from its findings (`policies.wserpt.study.joined.removal`)."""
     rows = []
     for finding in findings:
         title, part = split(finding.figure)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from policies.wserpt.study import front_page, joined, joined_pages, parts_page
+from policies.wserpt.study.objectives import BY_METRIC, MEAN, OBJECTIVES, OURS, WITHOUT, marks
 from sim.base.errors import InputError
 from sweep.grid.options import Options
-from sweep.questions.papers import front_page, joined_pages, losses, parts_page
+from sweep.questions.papers import losses
 from sweep.questions.papers.losses import Losses
-from sweep.questions.papers.objectives import BY_METRIC, MEAN, OBJECTIVES, OURS, WITHOUT, marks
 from sweep.questions.papers.pages import PageTable
-from sweep.questions.papers.studies import joined
 from sweep.report.findings import Finding
 from sweep.stats import Paired
 from tests.sweep.questions.papers.study_runs import InMemorySweep
@@ -253,14 +253,14 @@ def test_the_front_page_has_the_table_of_the_stored_results(tmp_path):
 
 
 def test_the_readme_has_the_table_of_the_results_if_any():
-    root = Path(__file__).parents[5]
+    root = Path(__file__).parents[4]
     readme = (root / "README.md").read_text(encoding="utf-8")
     begins = "| idea | from |"
     header = next((line for line in readme.splitlines() if line.startswith(begins)), "")
     if header:
         table_text = front_page.front_table(root / front_page.PAGES)
         assert front_page.shown(readme, header) == table_text, (
-            "renew it: python -m sweep.questions.papers.front_page README.md"
+            "renew it: python -m policies.wserpt.study.front_page README.md"
         )
 
 

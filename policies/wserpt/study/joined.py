@@ -3,7 +3,7 @@
 `matrix` has both in each field of workload and objective, `judged` holds the first to the rule of
 docs/decisions/0044-joined.md, `removal` takes each of its parts away alone, and `guard` is the cost
 of its guard for the tail.
-`sweep.questions.papers.joined_pages` writes their pages.
+`policies.wserpt.study.joined_pages` writes their pages.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from sweep.questions.papers.fields import BETTER, field
-from sweep.questions.papers.figures import Findings, Groups, column, grouped, mean, with_metric
-from sweep.questions.papers.objectives import (
+from policies.wserpt.study.fields import BETTER, field
+from policies.wserpt.study.objectives import (
     BY_METRIC,
     MEAN,
     MISSED,
@@ -30,6 +29,7 @@ from sweep.questions.papers.objectives import (
     marks,
     rivals,
 )
+from sweep.questions.papers.figures import Findings, Groups, column, grouped, mean, with_metric
 from sweep.report.findings import Finding, FinishedSweep
 from sweep.stats import Paired, interval
 
@@ -69,7 +69,7 @@ def matrix(finished: FinishedSweep) -> Findings:
     """Show the best runnable policy and ours on each workload, by capacity and objective.
 
     A field has the mean of both, and ours over that best, or ours less it, paired by seed, with a
-    mark (`sweep.questions.papers.objectives`); of the mean JCT also the bound on it for any schedule. A field
+    mark (`policies.wserpt.study.objectives`); of the mean JCT also the bound on it for any schedule. A field
     in which no two policies differ is left out.
     """
     fields = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sweep.questions.papers.fields import BETTER, LEVEL, MAYBE_BETTER, MAYBE_WORSE, WORSE
+from policies.wserpt.study.fields import BETTER, LEVEL, MAYBE_BETTER, MAYBE_WORSE, WORSE
 from sweep.questions.papers.figures import Groups, Row, column, with_metric
 from sweep.stats import ALPHA, Paired, difference, holm, ratio
 

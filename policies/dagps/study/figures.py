@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from policies.dagps.study import online as dagps_online
 from sim.base.arrays import F8
 from sweep.questions.papers.figures import (
     Findings,
@@ -18,7 +19,6 @@ from sweep.questions.papers.figures import (
     percent_reduction,
     published,
 )
-from sweep.questions.papers.studies import dagps_online
 from sweep.report.findings import Finding, FinishedSweep
 
 TEZ = "tez"

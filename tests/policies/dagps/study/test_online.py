@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweep.questions.papers.studies.dagps_online import TOO_SLOW, WORSE, rule
+from policies.dagps.study.online import TOO_SLOW, WORSE, rule
 from tests.sweep.questions.papers.study_runs import study_results
 
 
