@@ -132,10 +132,8 @@ class Request:
     words: tuple[str, ...]
     precision: Precision | None = None  # with ``seeds=auto``; the axis has the first few seeds
     verdict_metric: str | None = None  # None: chosen by the workload
-    seeds: Mapping[str, Any] | None = (
-        None  # result of ``seeds=auto`` (`sweep.questions.search.auto_seeds`)
-    )
-    # goal of a search (`sweep.questions.search`): the axes have the ends of its intervals, and all seeds
+    seeds: Mapping[str, Any] | None = None  # result of ``seeds=auto``
+    # goal of a search: the axes have the ends of its intervals, and all seeds
     goal: goals.Goal | None = None
     backtest_runs: int | None = None  # runs of each policy that are compared with the log
     name: str | None = None  # of the sweep; None: after its experiment

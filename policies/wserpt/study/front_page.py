@@ -1,6 +1,7 @@
 """The README's table of ideas: which of them pays on which workload, from the stored results.
 
-``python -m policies.wserpt.study.front_page`` prints it; with the name of a file it renews it there.
+``python -m policies.wserpt.study.front_page`` prints it; with the name of a file it renews it
+there.
 """
 
 from __future__ import annotations

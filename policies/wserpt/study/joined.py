@@ -69,8 +69,8 @@ def matrix(finished: FinishedSweep) -> Findings:
     """Show the best runnable policy and ours on each workload, by capacity and objective.
 
     A field has the mean of both, and ours over that best, or ours less it, paired by seed, with a
-    mark (`policies.wserpt.study.objectives`); of the mean JCT also the bound on it for any schedule. A field
-    in which no two policies differ is left out.
+    mark (`policies.wserpt.study.objectives`); of the mean JCT also the bound on it for any
+    schedule. A field in which no two policies differ is left out.
     """
     fields = [
         (capacity, objective, trace, other, policies)

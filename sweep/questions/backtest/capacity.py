@@ -68,8 +68,9 @@ def logged_size(workload: Workload) -> LoggedSize:
     """Find the size of the cluster that made a log.
 
     A header's ``MaxProcs`` counts, or the cores of Spark's executors. Without them the nodes that
-    jobs ran on, each as large as it must have been at least (`sweep.questions.backtest.node_sizes`); but the
-    peak of recorded use, if some jobs name no nodes.
+    jobs ran on, each as large as it must have been at least
+    (`sweep.questions.backtest.node_sizes`); but the peak of recorded use, if some jobs name no
+    nodes.
     """
     header = workload.meta.get("header", {})
     text = str(header.get(HEADER, "")).split()

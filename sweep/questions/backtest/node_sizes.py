@@ -1,4 +1,7 @@
-"""Sizes of a log's nodes: the least on which its jobs can have run (`sweep.questions.backtest.holdings`)."""
+"""Sizes of a log's nodes: the least on which its jobs can have run.
+
+These are the jobs of `sweep.questions.backtest.holdings`.
+"""
 
 from __future__ import annotations
 

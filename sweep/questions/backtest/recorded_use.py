@@ -28,7 +28,7 @@ _START, _FINISH = RECORDED
 
 @dataclass(frozen=True)
 class NodeUse:
-    """Uses and needs by node, with the names of `sweep.questions.backtest.kernels.line.replay_line`."""
+    """Uses and needs by node, with the names of `kernels.line.replay_line`."""
 
     use0: I8
     use_node: I8

@@ -1,7 +1,7 @@
 """Numbers of the papers that are shown and not counted, with the kind of reason for each.
 
-Counted are predictions: numbers that a paper prints and that nothing here was set to. A paper's
-YAML file lists the others, as
+Counted are predictions: numbers that a paper prints and that nothing here was set to. The
+file `FIGURES` beside a system's studies lists the others, as
 
     not counted:
       - {pages: [wing/fig10], reason: calibrated, what: priority}
@@ -15,8 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from sim.base import entry_points
+from sim.base.sources import modules
+from sweep.questions.papers.studies import KIND
 
 REASONS = {
     "input": "it was fed to a generator, or set by the experiment",
@@ -28,8 +31,8 @@ REASONS = {
 }
 """Kinds of reasons for which a number is not counted."""
 
-PAPERS = Path(__file__).parent
-"""One file for each system: the figures of its paper; the page of each, or the reason for none."""
+FIGURES = "paper.yaml"
+"""File beside a system's studies: its paper's figures; the page of each, or the reason for none."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,10 @@ def papers() -> list[dict[str, Any]]:
     """Read the figures of the papers: one mapping for each system, in order of names."""
     import yaml
 
-    return [
-        yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(PAPERS.glob("*.yaml"))
-    ]
+    studies = (modules.find(entry.module) for entry in entry_points.installed(KIND).values())
+    paths = {module.file.with_name(FIGURES) for module in studies if module is not None}
+    files = sorted(path for path in paths if path.is_file())
+    return [yaml.safe_load(path.read_text(encoding="utf-8")) for path in files]
 
 
 def by_page(contents: Iterable[Mapping[str, Any]]) -> dict[str, Marks]:

@@ -1,7 +1,7 @@
 """Pages of reproductions, and the tables that they are rendered from.
 
 A page is a function of its stored table (``tables/NAME.json``: the findings and the words of the
-command), of the experiment's texts in ``conf``, of the marks in ``policies/*/study/paper.yaml``, and of the
+command), of the experiment's texts in ``conf``, of the marks beside a system's studies, and of the
 ledger of judgements. So it can be rendered anew without a simulation.
 """
 
@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from policies.wserpt.study import joined_pages, parts_page
-from sweep.questions.papers import ledger
+from sweep.questions.papers import ledger, studies
 from sweep.questions.papers.excluded import Marks
 from sweep.questions.papers.ledger import Entry
 from sweep.questions.papers.losses import Losses
@@ -24,13 +23,6 @@ from sweep.report.findings import Finding
 from sweep.store.folder import SweepFolder
 
 TABLES = "tables"
-BODIES: Mapping[str, Callable[[Sequence[Finding], Losses], str]] = {
-    "joined.matrix": joined_pages.matrix,
-    "joined.judged": joined_pages.judged,
-    "joined.removal": parts_page.removal,
-    "joined.guard": parts_page.guard,
-}
-"""Page of a study whose findings are more than one list; by the study's name."""
 _COLUMNS = ("figure", "what", "ours", "low", "high", "paper", "at_least", "at_most", "exact")
 _SAME_BITS = ", which gives the same numbers on every machine"
 
@@ -149,8 +141,8 @@ def render(
     """
     command = " ".join(["python -m sweep reproduce", name, *stored.words])
     title, text = study.table, table_name(name, "md")
-    if study.name in BODIES:
-        body = BODIES[study.name](stored.findings, study.losses)
+    if (page := studies.page(study.name)) is not None:
+        body = page(stored.findings, study.losses)
     else:
         body = findings.to_markdown(findings.to_table(stored.findings), marks.reason).rstrip()
     parts = [

@@ -1,9 +1,10 @@
 """Parameter search of policies: settings proposed by Optuna race on paired seeds.
 
 Each policy, trace and capacity has a search of its own. Batch by batch Optuna proposes settings
-(`sweep.questions.search.proposals`); they race (`sweep.questions.search.race`), each judged against the default on the
-same seeds; at the end the best are compared with the default on seeds that the search has not used,
-as the winner of a race was lucky, too. The next cells of all searches are one batch.
+(`sweep.questions.search.proposals`); they race (`sweep.questions.search.race`), each judged against
+the default on the same seeds; at the end the best are compared with the default on seeds that the
+search has not used, as the winner of a race was lucky, too. The next cells of all searches are one
+batch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Search for the smallest capacity at which each policy meets a target.
 
-Each policy on each trace has a threshold search of its own (`sweep.questions.search.threshold_search`) over
-whole machines. The cells that all of them need next are one batch and run side by side.
+Each policy on each trace has a threshold search of its own
+(`sweep.questions.search.threshold_search`) over whole machines. The cells that all of them need
+next are one batch and run side by side.
 """
 
 from __future__ import annotations

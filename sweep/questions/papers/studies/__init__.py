@@ -3,7 +3,7 @@
 An experiment names its study::
 
     study:
-      name: wing.fig10    # `fig10` in policies/wing/study/figures.py
+      name: wing.fig10    # `fig10` in the module of the entry point `wing` of the kind `studies`
       source: Chung et al., OSDI 2020, §7.1, Fig. 10
       notes: why figures differ from the source's
       table: title of the whole table, if that is to be stored beside the page
@@ -16,34 +16,56 @@ With ``module: mine`` the name is that of a function in a user's importable modu
         yield from means("Fig. 1, value attained %", policies, "value_attained", 100.0)
 
 A study is public, has one argument, ``finished`` (`sweep.report.findings.FinishedSweep`), and
-yields findings; `sweep.questions.papers.figures` has the building blocks. Studies are code, not data: a
-format that says how to group, compare and name cells grows into a language, with an interpreter
-and a checker.
+yields findings; `sweep.questions.papers.figures` has the building blocks. Studies are code, not
+data: a format that says how to group, compare and name cells grows into a language, with an
+interpreter and a checker.
+
+General ones are the modules here; those of a system stand in its room, as entry points. An entry
+such as ``parts.wing`` is one function, ``wing``. A module's ``PAGES`` has the pages of studies
+whose findings are more than one list: functions of the findings and of the losses.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from sim.base import entry_points
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_names, import_user_module, module_names
 from sweep.grid.options import Options
 from sweep.questions.papers import losses
 from sweep.questions.papers.figures import Study
+from sweep.questions.papers.losses import Losses
 from sweep.report.findings import Finding, FinishedSweep
+
+KIND = "studies"
+"""Kind of `sim.base.entry_points`."""
+Page = Callable[[Sequence[Finding], Losses], str]
 
 TEXTS = ("name", "source", "notes", "table", "module")
 KEYS = (*TEXTS, "losses")
 
 
 def names() -> list[str]:
-    """Return the names of the built-in studies, sorted."""
-    return sorted(name for module in module_names(__name__) for name in _built_in(module))
+    """Return the names of all studies, sorted, but those of broken plug-ins."""
+    listed = set[str]()
+    for group in (*module_names(__name__), *entry_points.installed(KIND)):
+        with contextlib.suppress(InputError):
+            listed.update(_group(group))
+    return sorted(listed)
+
+
+def page(name: str) -> Page | None:
+    """Return the page of a study whose findings are more than one list; None for others."""
+    group, _, function = name.partition(".")
+    pages: Mapping[str, Page] = getattr(_module(group), "PAGES", {})
+    return pages.get(function)
 
 
 def check(config: Any, file: Path) -> dict[str, Any]:
@@ -84,21 +106,32 @@ def _function(study: Mapping[str, Any]) -> Study:
         raise InputError("study: give name, a function of finished cells such as wing.fig10")
     name, module = study["name"], study.get("module")
     if module is None:
-        functions, kind, valid = _built_in(name.partition(".")[0]), "study", names()
-    else:
-        functions = _functions(import_user_module("study", module))
-        kind, valid = f"study of module {module}", [*functions]
+        functions = _group(name) or _group(name.partition(".")[0])
+        if name not in functions:
+            raise InputError(unknown("study", name, names()), rule="unknown study")
+        return functions[name]
+    functions = _functions(import_user_module("study", module))
     if name not in functions:
-        raise InputError(unknown(kind, name, valid), rule="unknown study")
+        message = unknown(f"study of module {module}", name, [*functions])
+        raise InputError(message, rule="unknown study")
     return functions[name]
 
 
-def _built_in(module: str) -> dict[str, Study]:
-    """Return the studies of a built-in module; none if there is no such module."""
-    if module not in module_names(__name__):
-        return {}
-    functions = _functions(importlib.import_module(f"{__name__}.{module}"))
-    return {f"{module}.{name}": function for name, function in functions.items()}
+def _group(group: str) -> dict[str, Study]:
+    """Return the studies of a module here or of an entry; none if there is neither.
+
+    Raises InputError if the entry's module can't be imported.
+    """
+    module = _module(group)
+    functions = {} if module is None else _functions(module)
+    prefix, _, only = group.partition(".")
+    return {f"{prefix}.{name}": f for name, f in functions.items() if name == (only or name)}
+
+
+def _module(group: str) -> ModuleType | None:
+    if group in module_names(__name__):
+        return importlib.import_module(f"{__name__}.{group}")
+    return entry_points.load(KIND, group) if group in entry_points.installed(KIND) else None
 
 
 def _functions(module: ModuleType) -> dict[str, Study]:
