@@ -12,6 +12,7 @@ from sim.base import files, interrupt
 from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep import track
+from sweep.driver.auto_seeds import AutoSeeds, with_seeds
 from sweep.driver.output import Outcome, add_backtests, write_folder
 from sweep.driver.request import python_path
 from sweep.driver.sweep_loop import CompletedSweep, SweepLoop
@@ -21,11 +22,10 @@ from sweep.execution.on_ray.launch import make_runner
 from sweep.execution.plan import PreparedGrid
 from sweep.execution.strategy import ONE_SEED, Strategy, WholeGrid
 from sweep.grid import grid, remote_results
-from sweep.grid.goals import Target
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import QUESTION
 from sweep.grid.request import Request, Settings
-from sweep.questions.search.auto_seeds import AutoSeeds, with_seeds
+from sweep.questions.search.goals import Target
 from sweep.questions.search.parameters import ParameterSearches
 from sweep.questions.search.restore import WhatIfs
 from sweep.questions.search.targets import TargetSearches

@@ -13,9 +13,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import Between, Count, Positive, Whole, check
 from sim.metrics import metric
 from sweep.grid import (
-    backtests,
     config_tree,
-    goals,
     hydra_keys,
     overrides,
     own_traces,
@@ -26,6 +24,8 @@ from sweep.grid import (
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import QUESTION, Assignment, parse, quote
 from sweep.grid.tracking_uri import check_tracking_uri
+from sweep.questions.backtest import runs as backtests
+from sweep.questions.search import goals
 from sweep.stats import FIRST_SEEDS
 from sweep.stats.cell_columns import ALL_METRICS, AXES
 

@@ -7,7 +7,7 @@ import argparse
 from sweep import driver
 from sweep.cli import outcome
 from sweep.cli.command import Command, add_grid_flags
-from sweep.grid.backtests import DEFAULT_RUNS, RUNS
+from sweep.questions.backtest.runs import DEFAULT_RUNS, RUNS
 
 _SHORT = "runs="
 

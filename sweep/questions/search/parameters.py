@@ -22,12 +22,11 @@ from sweep.execution.cell_results import CellResults, cell_text
 from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count
 from sweep.execution.strategy import Batches, Search, side_by_side
-from sweep.grid import goals
 from sweep.grid.cell_factory import CellFactory, search_key
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
-from sweep.questions.search import race, settings, space
+from sweep.questions.search import goals, race, settings, space
 from sweep.questions.search.proposals import Case, Proposals, TriedSetting
 from sweep.questions.search.scores import Scores
 from sweep.questions.search.space import Parameter, Values

@@ -23,9 +23,9 @@ from sweep.execution.strategy import ONE_SEED, Batches, Search, side_by_side
 from sweep.grid.cell_factory import CellFactory, search_key, settings_text
 from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
-from sweep.grid.goals import Target
 from sweep.grid.grid import Cell, build_policy
 from sweep.grid.request import Request
+from sweep.questions.search.goals import Target
 from sweep.questions.search.machines import Machines, machine_range
 from sweep.questions.search.threshold_search import (
     Probe,

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from sim.base.errors import InputError
-from sweep.grid.goals import Search, Target
 from sweep.grid.overrides import Interval
+from sweep.questions.search.goals import Search, Target
 from tests.sweep.small import Command
 
 CAPACITY = "capacity=interval(0.3,1.5)"

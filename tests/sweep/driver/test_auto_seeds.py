@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sim.base.errors import InputError
+from sweep.driver import auto_seeds as seeds
 from sweep.grid.request import Request
-from sweep.questions.search import auto_seeds as seeds
 from sweep.store.folder import SweepFolder
 from tests.sweep import frames
 from tests.sweep.small import (
