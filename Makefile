@@ -73,14 +73,14 @@ test-long: $(READY)
 
 # plan each experiment and run one seed of it: no cell may fail (two to three hours)
 test-experiments: $(READY)
-	SIM_VARIANTS=exact $(BIN)/python -m pytest -v -rs tests/sweep/papers/test_shipped_experiments.py
+	SIM_VARIANTS=exact $(BIN)/python -m pytest -v -rs tests/sweep/questions/papers/test_shipped_experiments.py
 
 # the same kernels as plain Python, where a local that is never assigned shows, and where accounts
 # are checked after each instant of random worlds (test_checked_runs.py)
 test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
 		tests/policies/test_orders.py tests/sim/dags tests/policies/wing/lineage \
-		tests/sweep/backtest/test_audit.py tests/mutants -m "not slow" \
+		tests/sweep/questions/backtest/test_audit.py tests/mutants -m "not slow" \
 		--ignore-glob='*_sample.py'
 
 ui: $(READY)

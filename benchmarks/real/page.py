@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.real.slurm import noise
 from benchmarks.real.slurm.batch import N_RUNS
 from benchmarks.real.slurm.workloads import JUDGES, LAST_JUDGES, LATER_JUDGES
-from sweep.papers import ledger
+from sweep.questions.papers import ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = ROOT / "tests" / "real" / "slurm"

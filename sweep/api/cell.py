@@ -19,7 +19,7 @@ from sweep.store.folder import SweepFolder
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sweep.timeline.page import Page
+    from sweep.questions.timeline.page import Page
 
 
 class Cell:
@@ -84,7 +84,7 @@ class Cell:
 
         Returns
         -------
-        sweep.timeline.page.Page
+        sweep.questions.timeline.page.Page
             It shows itself in a notebook; ``write(path)`` keeps it.
 
         Raises
@@ -93,8 +93,8 @@ class Cell:
             If a run has more than a million tasks.
         """
         # they bring numba, which other attributes do not need
-        from sweep.driver.timelines import timeline
-        from sweep.timeline import page
+        from sweep.questions.timeline import page
+        from sweep.questions.timeline.timelines import timeline
 
         cells = [self] if beside is None else [self, beside]
         return page.draw([timeline(cell._folder, cell._row) for cell in cells])
@@ -102,8 +102,8 @@ class Cell:
     def perfetto(self, path: str | Path) -> None:
         """Run the cell again and write it in Chrome's trace format (.json or .json.gz)."""
         # as above
-        from sweep.driver.timelines import timeline
-        from sweep.timeline import perfetto
+        from sweep.questions.timeline import perfetto
+        from sweep.questions.timeline.timelines import timeline
 
         perfetto.write(timeline(self._folder, self._row), Path(path).expanduser())
 

@@ -10,10 +10,11 @@ import numpy as np
 from rich.console import Console
 
 from sim.base.text import table_lines
-from sweep import driver, track, ui
+from sweep import driver, track
 from sweep.driver import Outcome
 from sweep.grid import remote_results
 from sweep.grid.request import Request, Settings
+from sweep.questions import ui
 from sweep.report import default_metrics, findings, first_screen, headlines, terminal
 from sweep.report.console import print_line
 from sweep.report.section import print_section

@@ -78,8 +78,8 @@ def show(command: Command) -> int:
 def _draw(folder: SweepFolder, cell: str, flags: argparse.Namespace) -> None:
     """Write a cell's timeline as a page, or for Perfetto; print where."""
     # they bring numba, which no other verb needs
-    from sweep.driver.timelines import timeline
-    from sweep.timeline import page, perfetto
+    from sweep.questions.timeline import page, perfetto
+    from sweep.questions.timeline.timelines import timeline
 
     if flags.beside is not None and not flags.timeline:
         raise InputError("--beside goes with --timeline", rule="grammar")

@@ -6,25 +6,25 @@ import importlib
 from typing import Any
 
 VERBS = {
-    "run": "run.run",
-    "plan": "run.plan",
-    "list": "sweeps.list_sweeps",
-    "status": "sweeps.status",
-    "tag": "sweeps.tag",
-    "ui": "ui.ui",
-    "show": "show.show",
-    "report": "show.report",
-    "retry": "run.retry",
-    "verify": "archive.verify",
-    "export": "archive.export",
-    "rm": "cleaning.rm",
-    "gc": "cleaning.gc",
-    "track": "run.track",
-    "backtest": "backtest.backtest",
-    "reproduce": "reproduce.reproduce",
-    "completion": "completion.completion",
+    "run": "sweep.cli.run.run",
+    "plan": "sweep.cli.run.plan",
+    "list": "sweep.cli.sweeps.list_sweeps",
+    "status": "sweep.cli.sweeps.status",
+    "tag": "sweep.cli.sweeps.tag",
+    "ui": "sweep.questions.ui.verb.ui",
+    "show": "sweep.cli.show.show",
+    "report": "sweep.cli.show.report",
+    "retry": "sweep.cli.run.retry",
+    "verify": "sweep.questions.archive.verbs.verify",
+    "export": "sweep.questions.archive.verbs.export",
+    "rm": "sweep.cli.cleaning.rm",
+    "gc": "sweep.cli.cleaning.gc",
+    "track": "sweep.cli.run.track",
+    "backtest": "sweep.questions.backtest.verb.backtest",
+    "reproduce": "sweep.questions.papers.verb.reproduce",
+    "completion": "sweep.cli.completion.completion",
 }
-"""Function of each verb, as ``module.function`` in this package.
+"""Function of each verb, as ``module.function``.
 
 A verb is a function ``verb(command) -> exit code``, whose docstring ``--help`` shows, its first
 line in the overview; ``<function>_arguments(parser)`` beside it adds its flags. It raises
@@ -81,6 +81,6 @@ def is_bare(word: str) -> bool:
 
 
 def verb_function(path: str) -> Any:
-    """Import a function of this package by its path ``module.function``."""
+    """Import a function by its path ``module.function``."""
     module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(f"sweep.cli.{module}"), name)
+    return getattr(importlib.import_module(module), name)

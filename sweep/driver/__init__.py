@@ -13,7 +13,7 @@ from sweep.driver.request import (
     repeat_request,
 )
 from sweep.driver.run_sweep import prepare_first, run
-from sweep.search.strategy import ONE_SEED
+from sweep.execution.strategy import ONE_SEED
 
 __all__ = [
     "ONE_SEED",

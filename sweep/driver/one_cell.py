@@ -8,9 +8,9 @@ from typing import Any
 from sim.base.errors import InputError
 from sweep.execution import plan
 from sweep.execution.plan import PlannedCell, PreparedGrid
+from sweep.grid.cell_factory import CellFactory
 from sweep.grid.grid import Grid
 from sweep.grid.request import Request
-from sweep.search.cell_factory import CellFactory
 from sweep.stats.cell_columns import AXES, text
 
 

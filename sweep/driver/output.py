@@ -11,18 +11,18 @@ import pyarrow as pa
 
 from sim.base.errors import InputError, did_you_mean
 from sweep import report
-from sweep.backtest import earlier
-from sweep.backtest import section as backtest_section
-from sweep.backtest.earlier import KnownError
 from sweep.execution import cells_table, notes, origin
 from sweep.execution.cell_metrics import Flags
 from sweep.execution.memory import return_memory
 from sweep.execution.plan import PreparedGrid
-from sweep.papers import studies
+from sweep.questions.backtest import earlier
+from sweep.questions.backtest import section as backtest_section
+from sweep.questions.backtest.earlier import KnownError
+from sweep.questions.papers import studies
+from sweep.questions.search import equal_capacity, sections
 from sweep.report import findings
 from sweep.report.findings import FinishedSweep
 from sweep.report.section import Section
-from sweep.search import equal_capacity, sections
 from sweep.stats import done_jobs, reading
 from sweep.stats.cell_columns import chosen_metrics, table_options
 from sweep.stats.summary import summarise

@@ -12,7 +12,7 @@ from sim.base.text import is_utf8, not_utf8
 from sweep.grid import overrides, remote_results, request
 from sweep.grid.options import Options
 from sweep.grid.request import Request
-from sweep.papers import studies
+from sweep.questions.papers import studies
 from sweep.store import sync
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
@@ -37,7 +37,9 @@ def make_request(
     sync.fetch(parsed.settings.results)
     if parsed.backtest_runs is None:
         return parsed
-    from sweep.backtest.request import words_of_log  # brings numba, which no other sweep needs
+    from sweep.questions.backtest.request import (
+        words_of_log,  # brings numba, which no other sweep needs
+    )
 
     words = words_of_log(parsed)
     return request.read([*overrides, *words], options, fail_fast=fail_fast) if words else parsed

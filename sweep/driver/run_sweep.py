@@ -12,6 +12,7 @@ from sim.base import files, interrupt
 from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep import track
+from sweep.driver.auto_seeds import AutoSeeds, with_seeds
 from sweep.driver.output import Outcome, add_backtests, write_folder
 from sweep.driver.request import python_path
 from sweep.driver.sweep_loop import CompletedSweep, SweepLoop
@@ -19,16 +20,15 @@ from sweep.execution import cells_table, notes
 from sweep.execution.cell import Simulate
 from sweep.execution.on_ray.launch import make_runner
 from sweep.execution.plan import PreparedGrid
+from sweep.execution.strategy import ONE_SEED, Strategy, WholeGrid
 from sweep.grid import grid, remote_results
-from sweep.grid.goals import Target
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import QUESTION
 from sweep.grid.request import Request, Settings
-from sweep.search.auto_seeds import AutoSeeds, with_seeds
-from sweep.search.parameters import ParameterSearches
-from sweep.search.restore import WhatIfs
-from sweep.search.strategy import ONE_SEED, Strategy, WholeGrid
-from sweep.search.targets import TargetSearches
+from sweep.questions.search.goals import Target
+from sweep.questions.search.parameters import ParameterSearches
+from sweep.questions.search.restore import WhatIfs
+from sweep.questions.search.targets import TargetSearches
 from sweep.store import storage, sync
 from sweep.store.bucket import waiting
 from sweep.store.folder import SweepFolder
@@ -42,7 +42,9 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 def strategy_for(request: Request) -> Strategy:
     """Return the strategy of a request; its options and grid are checked."""
     if request.backtest_runs is not None:
-        from sweep.backtest.strategy import Backtest  # brings numba, which no other sweep needs
+        from sweep.questions.backtest.strategy import (
+            Backtest,  # brings numba, which no other sweep needs
+        )
 
         return Backtest(request)
     if isinstance(request.goal, Target):

@@ -18,14 +18,14 @@ from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep.execution import compute, notes, origin, plan, unread_logs
 from sweep.execution.cell_metrics import Flags
+from sweep.execution.cell_results import CellResults
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.plan import PreparedGrid
+from sweep.execution.strategy import Batch, Strategy
 from sweep.execution.sweep_id import sweep_name
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
-from sweep.search.cell_results import CellResults
-from sweep.search.strategy import Batch, Strategy
 from sweep.store import garbage, sync
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError

@@ -13,9 +13,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import Between, Count, Positive, Whole, check
 from sim.metrics import metric
 from sweep.grid import (
-    backtests,
     config_tree,
-    goals,
     hydra_keys,
     overrides,
     own_traces,
@@ -26,6 +24,8 @@ from sweep.grid import (
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import QUESTION, Assignment, parse, quote
 from sweep.grid.tracking_uri import check_tracking_uri
+from sweep.questions.backtest import runs as backtests
+from sweep.questions.search import goals
 from sweep.stats import FIRST_SEEDS
 from sweep.stats.cell_columns import ALL_METRICS, AXES
 
@@ -123,7 +123,7 @@ class Request:
     baseline: str | None  # one of the policies
     metrics: tuple[str, ...]  # in the tables; empty: chosen by the workload; `ALL_METRICS`
     experiment: str | None  # name of the experiment it comes from
-    study: dict[str, Any] | None  # the experiment's; see `sweep.papers.studies`
+    study: dict[str, Any] | None  # the experiment's; see `sweep.questions.papers.studies`
     options: Options
     settings: Settings
     named: frozenset[str]  # keys named on the command line itself
@@ -132,8 +132,8 @@ class Request:
     words: tuple[str, ...]
     precision: Precision | None = None  # with ``seeds=auto``; the axis has the first few seeds
     verdict_metric: str | None = None  # None: chosen by the workload
-    seeds: Mapping[str, Any] | None = None  # result of ``seeds=auto`` (`sweep.search.auto_seeds`)
-    # goal of a search (`sweep.search`): the axes have the ends of its intervals, and all seeds
+    seeds: Mapping[str, Any] | None = None  # result of ``seeds=auto``
+    # goal of a search: the axes have the ends of its intervals, and all seeds
     goal: goals.Goal | None = None
     backtest_runs: int | None = None  # runs of each policy that are compared with the log
     name: str | None = None  # of the sweep; None: after its experiment

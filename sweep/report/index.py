@@ -1,6 +1,6 @@
 """Index page of all sweeps, newest first: state, verdicts, links to reports and to MLflow.
 
-Served (`sweep.ui`), it follows running sweeps, tags and deletes; as a file it sorts and filters.
+Served by a verb, it follows running sweeps, tags and deletes; as a file it sorts and filters.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from sweep import report, track
+from sweep.questions.ui.mlflow_server import sweep_links
 from sweep.store.folder import SweepFolder
 from sweep.track import connection
-from sweep.ui.mlflow_server import sweep_links
 from tests.mlflow_ui import browser, served
 from tests.sweep import frames
 

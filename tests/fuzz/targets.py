@@ -32,11 +32,12 @@ from policies.wing.programs import file
 from sim.base.errors import InputError
 from sim.synth.fitted.fit import fit_workload
 from sim.synth.fitted.tables_file import read_tables, write_tables
-from sweep.driver import archive, make_request
+from sweep.driver import make_request
 from sweep.execution.rerun import recorded_cell
 from sweep.grid import grid
 from sweep.grid.options import Options
 from sweep.grid.overrides import parse, quote
+from sweep.questions.archive import archive
 from sweep.stats.cell_columns import ERROR
 from sweep.store import shards, zip_files
 from sweep.store.cache import Cache

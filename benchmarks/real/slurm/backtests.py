@@ -18,11 +18,11 @@ from benchmarks.real.slurm.configure import OPTIONS
 from benchmarks.real.slurm.keep import INDEX
 from benchmarks.real.slurm.workloads import NAMES
 from sim.engine.simulate import simulate
-from sweep.backtest import nearest
-from sweep.backtest.audit import audit
-from sweep.backtest.compare import compare
-from sweep.backtest.lags import launch_lags_s
-from sweep.backtest.logged_jobs import logged_jobs
+from sweep.questions.backtest import nearest
+from sweep.questions.backtest.audit import audit
+from sweep.questions.backtest.compare import compare
+from sweep.questions.backtest.lags import launch_lags_s
+from sweep.questions.backtest.logged_jobs import logged_jobs
 
 N_RUNS = 30
 COLUMNS = (

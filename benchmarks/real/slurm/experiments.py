@@ -19,9 +19,9 @@ import sim
 from benchmarks.real import page
 from benchmarks.real.slurm import backtests, batch, keep, noise
 from sim.engine.simulate import simulate
-from sweep.backtest.audit import audit
-from sweep.backtest.compare import compare
-from sweep.backtest.logged_jobs import logged_jobs
+from sweep.questions.backtest.audit import audit
+from sweep.questions.backtest.compare import compare
+from sweep.questions.backtest.logged_jobs import logged_jobs
 
 
 def model(log: Path, settings: Mapping[str, Any], n_runs: int) -> dict[str, float]:

@@ -23,9 +23,9 @@ from benchmarks.real.slurm import keep
 from policies.backfill.slurm import Slurm
 from sim.engine.plan import Plan, World
 from sim.engine.simulate import simulate
-from sweep.backtest.audit import audit
-from sweep.backtest.compare import Comparison, compare
-from sweep.backtest.logged_jobs import logged_jobs
+from sweep.questions.backtest.audit import audit
+from sweep.questions.backtest.compare import Comparison, compare
+from sweep.questions.backtest.logged_jobs import logged_jobs
 
 N_RUNS = 20
 JITTER_S = 0.02

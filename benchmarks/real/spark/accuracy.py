@@ -17,8 +17,8 @@ import numpy as np
 import policies
 import sim
 from sim.base.arrays import F8
-from sweep.backtest.capacity import logged_size
-from sweep.backtest.lags import stage_lag_s
+from sweep.questions.backtest.capacity import logged_size
+from sweep.questions.backtest.lags import stage_lag_s
 
 POLICIES: dict[str, dict[str, Any]] = {"fifo": {}, "fair": {"ties": "name"}}
 _NAME = re.compile(r"spark-(fifo|fair|fairback)-(\d+)-(\d+)\.gz")

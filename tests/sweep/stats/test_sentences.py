@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from sweep.questions.search import equal_capacity
 from sweep.report import first_screen
-from sweep.search import equal_capacity
 from sweep.stats import contrasts, done_jobs
 from sweep.stats.cell_columns import table_options
 from sweep.stats.summary import summarise

@@ -62,7 +62,7 @@ study:
   name: fig1
 """
 FIGURES = """
-from sweep.papers.figures import grouped, means
+from sweep.questions.papers.figures import grouped, means
 
 
 def fig1(finished):

@@ -1,0 +1,1 @@
+"""Study of Alibaba DAGs's paper: its figures from finished cells, beside the paper's numbers."""

@@ -1,0 +1,1 @@
+"""Study of backfilling on a real log, beside the numbers of its papers."""

@@ -1,0 +1,1 @@
+"""Study of Wing's paper: its figures from finished cells, beside the paper's numbers."""

@@ -1,0 +1,294 @@
+"""Recorded waits and use of the cluster, as arrays, by pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I8, Mask, inverse, offsets
+from sim.base.errors import InputError
+from sim.cluster.cluster import Cluster
+from sim.workload.columns import capacity_quanta, column_or_default
+from sim.workload.schema import CATEGORY, ELIGIBLE, RECORDED
+from sim.workload.workload import Workload
+from sweep.questions.backtest.kernels.line import BEGIN, END, ENTER, START
+from sweep.questions.backtest.node_lists import NODE_LIST, Nodes, named_nodes
+from sweep.questions.backtest.node_shares import shares
+from sweep.questions.backtest.node_sizes import least_sizes
+from sweep.questions.backtest.starts import find_starts, no_starts
+
+PRIORITY, PARTITION = "priority", "partition"
+"""Columns of ``jobs``: the first in line has the highest priority of its partition."""
+_START, _FINISH = RECORDED
+
+
+@dataclass(frozen=True)
+class NodeUse:
+    """Uses and needs by node, with the names of `kernels.line.replay_line`."""
+
+    use0: I8
+    use_node: I8
+    use_share: I8
+    n_nodes: I8
+    per_node: I8
+    room: I8  # (N, R), of each node
+
+    def only(self, is_inside: Mask) -> tuple[NodeUse, I8]:
+        """Return uses of some of the named nodes alone, numbered anew; and their sums, (U, R)."""
+        n_named = len(is_inside)
+        use = np.repeat(np.arange(len(self.use0) - 1), np.diff(self.use0))
+        is_left = is_inside[self.use_node]
+        node = (np.cumsum(is_inside) - 1)[self.use_node[is_left]]
+        use0 = offsets(np.bincount(use[is_left], minlength=len(self.use0) - 1))
+        sums = np.zeros((len(self.use0) - 1, self.use_share.shape[1]), np.int64)
+        np.add.at(sums, use[is_left], self.use_share[is_left])
+        part = replace(
+            self,
+            use0=use0,
+            use_node=node,
+            use_share=self.use_share[is_left],
+            room=self.room[:n_named][is_inside],
+        )
+        return part, sums
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Recorded waits of J jobs and uses of R resources, in quanta.
+
+    Attributes
+    ----------
+    place : (J,) int64
+        Order of the jobs in line: by priority, where the log has several, then of submission.
+    enter_s, start_s : (J,) float64
+        When a job comes into the line, and when it starts; NaN if unknown.
+    need : (J, R) int64
+        Room that a job needs to start: its gang, or one task of its first stage.
+    begin_s, end_s : (U,) float64
+        Uses: of tasks, stages or jobs, whichever the log has times of.
+    use : (U, R) int64
+        Room of a use.
+    use_stage : (U,) int64
+        Its stage.
+    capacity : (R,) int64
+        Room of the cluster, or of a partition's nodes.
+    name : str
+        The partition; "" for the whole cluster.
+    rows : (K,) int64
+        Jobs of the line, ascending.
+    nodes : NodeUse, optional
+        The same by node; without it only the sum over nodes is known.
+    """
+
+    place: I8
+    enter_s: F8
+    start_s: F8
+    need: I8
+    begin_s: F8
+    end_s: F8
+    use: I8
+    use_stage: I8
+    capacity: I8
+    name: str
+    rows: I8
+    nodes: NodeUse | None = None
+
+    def node_arrays(self) -> tuple[I8, I8, I8, I8, I8, I8]:
+        """Return the arrays of `nodes` for the kernel, new ones that may be overwritten."""
+        if self.nodes is not None:
+            u = self.nodes
+            return u.use0, u.use_node, u.use_share, u.n_nodes, u.per_node, u.room.copy()
+        use0 = np.zeros(len(self.use) + 1, np.int64)
+        none, no_rows = np.zeros(0, np.int64), np.zeros((0, self.need.shape[1]), np.int64)
+        n_nodes = np.zeros(len(self.need), np.int64)
+        return use0, none, no_rows, n_nodes, self.need, no_rows.copy()
+
+    def events(self) -> tuple[F8, Any, I8]:
+        """Return time, kind and item of the events (`sweep.questions.backtest.kernels.line`)."""
+        uses = np.arange(len(self.begin_s))
+        groups = (
+            (END, self.end_s, uses),
+            (ENTER, self.enter_s[self.rows], self.rows),
+            (START, self.start_s[self.rows], self.rows),
+            (BEGIN, self.begin_s, uses),
+        )
+        time = np.concatenate([times for _, times, _ in groups])
+        kind = np.concatenate([np.full(len(times), k, np.int8) for k, times, _ in groups])
+        item = np.concatenate([items for _, _, items in groups])
+        order = np.argsort(time, kind="stable")  # groups are in order of kind, items ascend
+        return time[order], kind[order], item[order]
+
+
+def recorded(workload: Workload, cluster: Cluster) -> Recorded:
+    """Return what the log records of all jobs, on the whole cluster.
+
+    Raises
+    ------
+    InputError
+        If no start is recorded, or each is before the job's submission.
+    """
+    columns, jobs = workload.columns, workload.jobs
+    starts = find_starts(workload)
+    start_s = starts.start_s
+    rows = np.flatnonzero(np.isfinite(start_s))
+    if not len(rows):
+        raise InputError(no_starts(starts), rule="no recorded start")
+    enter_s = np.fmin(np.fmax(starts.release_s, column_or_default(jobs, ELIGIBLE)), start_s)
+    demand, capacity = _resources(workload, cluster)
+    gang = np.maximum(columns.job_min_tasks, 1).astype(np.int64)
+    need = demand[columns.job_stage0[:-1]] * gang[:, None]
+    begin_s, end_s, use, stage = _uses(workload, demand)
+    place = places_in_line(workload)
+    return Recorded(place, enter_s, start_s, need, begin_s, end_s, use, stage, capacity, "", rows)
+
+
+def places_in_line(workload: Workload) -> I8:
+    """Return the order of the jobs in line: by priority, highest first, then of submission, (J,).
+
+    A log has one priority of each job, though schedulers let it grow with the wait.
+    """
+    order = np.arange(workload.n_jobs)
+    if has_priorities(workload):
+        order = np.argsort(-workload.jobs[PRIORITY].to_numpy(), kind="stable")
+    return inverse(order)
+
+
+def has_priorities(workload: Workload) -> bool:
+    """Tell whether the log has jobs of several priorities."""
+    jobs = workload.jobs
+    return PRIORITY in jobs.column_names and len(jobs[PRIORITY].unique()) > 1
+
+
+def _resources(workload: Workload, cluster: Cluster) -> tuple[I8, I8]:
+    """Return the demand of a task of each stage, and the cluster's capacity, in quanta."""
+    columns = workload.columns
+    if cluster.unit:
+        return np.ones((len(columns.stage_job), 1), np.int64), cluster.total.astype(np.int64)
+    shared = [name for name in columns.resources if name in cluster.resources]
+    index = [columns.resources.index(name) for name in shared]
+    total = cluster.total[[cluster.resources.index(name) for name in shared]]
+    return columns.stage_demand[:, index], capacity_quanta(total, columns.quantum[index])
+
+
+def _uses(workload: Workload, demand: I8) -> tuple[F8, F8, I8, I8]:
+    """Return begin, end, room and stage of each use of positive length.
+
+    Stages of a job that ran at the same time on the same nodes are one use: the log tells what they
+    had together.
+    """
+    columns = workload.columns
+    whole = demand * columns.stage_n_tasks[:, None]
+    stage = np.arange(len(columns.stage_job))
+    begin_s, end_s = _times(workload.stages)
+    use = whole
+    if workload.stage_duration_s is None and _START.name in workload.tasks.column_names:
+        begin_s, end_s = _times(workload.tasks)
+        stage = columns.task_stage()
+        use = demand[stage]
+    elif not np.isfinite(begin_s).any():
+        begin_s, end_s = _times(workload.jobs)
+        stage = columns.job_stage0[:-1]
+        use = np.zeros((workload.n_jobs, demand.shape[1]), np.int64)
+        np.maximum.at(use, columns.stage_job, whole)
+    else:
+        first = _first_of_alike(workload, begin_s, end_s)
+        use = np.add.reduceat(whole, first) if len(first) else whole
+        begin_s, end_s, stage = begin_s[first], end_s[first], first
+    is_use = end_s > begin_s
+    return begin_s[is_use], end_s[is_use], use[is_use], stage[is_use]
+
+
+def _first_of_alike(workload: Workload, begin_s: F8, end_s: F8) -> I8:
+    """Return the first of the stages that follow each other, of one job, time and node list."""
+    columns: list[NDArray[Any]] = [workload.columns.stage_job, begin_s, end_s]
+    if NODE_LIST in workload.stages.column_names:
+        lists = workload.stages[NODE_LIST].combine_chunks().cast(CATEGORY)
+        columns.append(lists.indices.to_numpy(zero_copy_only=False))
+    is_new = np.zeros(workload.n_stages, bool)
+    is_new[:1] = True
+    for column in columns:
+        is_new[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(is_new)
+
+
+def _times(table: pa.Table) -> tuple[F8, F8]:
+    return column_or_default(table, _START), column_or_default(table, _FINISH)
+
+
+def pools(log: Recorded, workload: Workload, cluster: Cluster) -> list[Recorded]:
+    """Split a log by partition, and by node where the cluster has machines of one class.
+
+    A partition has the nodes that its jobs ran on, if the log names them, else the whole cluster.
+    """
+    parts = _partitions(log, workload)
+    nodes = named_nodes(workload)
+    if nodes is None:
+        return [replace(log, name=name, rows=rows) for name, rows in parts]
+    if not cluster.unit and len(cluster.classes) < 2:
+        log = replace(log, nodes=_node_use(log, workload, nodes, cluster))
+    if len(parts) < 2:
+        return [log]
+    return [_part(log, workload, nodes, name, rows) for name, rows in parts]
+
+
+def _part(log: Recorded, workload: Workload, nodes: Nodes, name: str, rows: I8) -> Recorded:
+    """Return the line of a partition, with the nodes that its jobs ran on."""
+    is_inside = np.zeros(nodes.n_nodes, bool)
+    in_line = np.isin(workload.columns.stage_job, rows)
+    is_inside[nodes.node[in_line[nodes.stage]]] = True
+    if log.nodes is not None:
+        part, use = log.nodes.only(is_inside)
+        capacity = part.room.sum(axis=0)
+        return replace(log, name=name, rows=rows, use=use, capacity=capacity, nodes=part)
+    n_inside = np.bincount(nodes.stage[is_inside[nodes.node]], minlength=len(nodes.count))
+    stage = log.use_stage
+    use = log.use * n_inside[stage][:, None] // np.maximum(nodes.count[stage], 1)[:, None]
+    capacity = log.capacity * int(is_inside.sum()) // nodes.n_nodes
+    return replace(log, name=name, rows=rows, use=use, capacity=capacity)
+
+
+def _partitions(log: Recorded, workload: Workload) -> list[tuple[str, I8]]:
+    """Return each partition's name and jobs; one without a name if there is only one."""
+    if PARTITION not in workload.jobs.column_names:
+        return [("", log.rows)]
+    column = workload.jobs[PARTITION].combine_chunks().cast(CATEGORY)
+    codes = column.indices.to_numpy()[log.rows]
+    names = column.dictionary.to_pylist()
+    parts = [(names[code], log.rows[codes == code]) for code in np.unique(codes)]
+    return parts if len(parts) > 1 else [("", log.rows)]
+
+
+def _node_use(log: Recorded, workload: Workload, nodes: Nodes, cluster: Cluster) -> NodeUse:
+    """Return uses and needs by node; what a use takes of each is a guess (`node_shares`)."""
+    room = _machines(log, workload, cluster, nodes)
+    use0, node, share = shares(log.begin_s, log.end_s, log.use, log.use_stage, nodes, room)
+    is_gang = workload.columns.job_min_tasks > 1
+    n_nodes = nodes.count[workload.columns.job_stage0[:-1]]
+    n_nodes = np.where(is_gang, n_nodes, np.minimum(n_nodes, 1))
+    per_node = -(-log.need // np.maximum(n_nodes, 1)[:, None])
+    return NodeUse(use0, node, share, n_nodes, per_node, room)
+
+
+def _machines(log: Recorded, workload: Workload, cluster: Cluster, nodes: Nodes) -> I8:
+    """Return the room of the machine of each named node, then of the others, in quanta.
+
+    Of machines of several sizes the largest are those of the nodes that must be largest.
+    """
+    names = workload.columns.resources
+    shared = [name for name in names if name in cluster.resources]
+    capacity = cluster.capacity[:, [cluster.resources.index(name) for name in shared]]
+    quantum = workload.columns.quantum[[names.index(name) for name in shared]]
+    room = capacity_quanta(capacity, quantum)
+    more = np.repeat(room[:1], max(nodes.n_nodes - len(room), 0), axis=0)
+    room = np.concatenate([room, more])
+    if (room == room[0]).all():
+        return room
+    size = least_sizes(log.begin_s, log.end_s, log.use[:, 0], log.use_stage, nodes).size
+    room = room[np.argsort(-room[:, 0], kind="stable")]
+    placed = room.copy()
+    placed[np.argsort(-size, kind="stable")] = room[: nodes.n_nodes]
+    return placed

@@ -1,0 +1,105 @@
+"""Strategy of a backtest: the runs of all policies, then their comparison with the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sim.cluster.cluster import Cluster
+from sweep.execution.cell_results import CellResults
+from sweep.execution.inputs import Inputs
+from sweep.execution.strategy import Batch, Batches
+from sweep.grid import clusters, grid
+from sweep.grid.request import Request
+from sweep.questions.backtest.audit import audit
+from sweep.questions.backtest.capacity import LoggedSize, logged_size
+from sweep.questions.backtest.logged_jobs import logged_jobs
+from sweep.questions.backtest.outcome import PolicyRuns, build_tables
+from sweep.questions.backtest.request import check_starts
+from sweep.stats.arrange import build_columns
+from sweep.store.cache import Cache
+
+
+class Backtest:
+    """Strategy that runs each policy with many seeds and compares it with the log."""
+
+    def __init__(self, request: Request) -> None:
+        self.request, self.id_part = request, ("backtest", request.backtest_runs)
+        self._grid = grid.build(request)
+        self._compare: Callable[[], Mapping[str, Any]] = dict
+
+    def batches(self, inputs: Inputs) -> Batches:
+        """Yield all runs as one batch; first refuse a log without starts."""
+        first = self._grid.cells[0]
+        check_starts(inputs.workload(inputs.workload_id(first)), first)
+        results = yield Batch(self._grid)
+        self._compare = partial(self._tables, inputs, results)
+        return self._grid
+
+    def tables(self) -> Mapping[str, Any]:
+        """Compare the runs with the log: tables by file name, and the content of a JSON file."""
+        return self._compare()
+
+    def _tables(self, inputs: Inputs, results: CellResults) -> Mapping[str, Any]:
+        first = self._grid.cells[0]
+        workload = inputs.workload(inputs.workload_id(first))
+        cluster = clusters.build_for(workload, first.cluster, 1.0).cluster
+        findings = audit(workload, cluster)
+        runs = self._runs(results)
+        if not runs:
+            return {}
+        sentence = f"simulated on {cluster.describe()}{_origin(logged_size(workload), cluster)}"
+        return build_tables(workload, logged_jobs(workload, findings), findings, runs, sentence)
+
+    def _runs(self, results: CellResults) -> list[PolicyRuns]:
+        """Return the runs of each policy, of which none failed."""
+        cache = Cache(self.request.settings.results)
+        policy_keys = [key for key in self._grid.swept if key.startswith("policy.")]
+        n_runs = len(self.request.axes["seed"])
+        firsts = range(0, len(self._grid.cells), n_runs)
+        heads = [self._grid.cells[row] for row in firsts]
+        columns, column_of = build_columns(
+            [{key: cell.labels[key] for key in ("policy", *policy_keys)} for cell in heads],
+            policy_keys,
+            None,
+        )
+        labels = [column.label for column in columns.values()]
+        runs = []
+        for row, head, column in zip(firsts, heads, column_of, strict=True):
+            cells = [self._grid.cells[row + seed] for seed in range(n_runs)]
+            if any(results.failed(cell) for cell in cells):
+                continue
+            tables = [cache.get(results.key(cell)) for cell in cells]
+            jobs = [result.jobs for result in tables if result is not None]
+            runs.append(
+                PolicyRuns(
+                    head.labels["policy"],
+                    labels[column],
+                    {key: head.labels[key] for key in policy_keys},
+                    head.policy,
+                    *(np.stack([_column(table, name) for table in jobs]) for name in _TIMES),
+                )
+            )
+        return runs
+
+
+_TIMES = ("start_s", "finish_s")
+
+
+def _origin(size: LoggedSize, cluster: Cluster) -> str:
+    """Write where the size is from; and the log's, if another one was given."""
+    logged = size.build()
+    if (logged.unit, logged.resources) == (cluster.unit, cluster.resources) and np.array_equal(
+        logged.capacity, cluster.capacity
+    ):
+        return f", as {size.sentence}"
+    return f", as given; by the log {logged.describe()}, as {size.sentence}"
+
+
+def _column(jobs: pa.Table | None, name: str) -> Any:
+    assert jobs is not None
+    return jobs[name].to_numpy()

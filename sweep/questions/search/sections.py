@@ -1,0 +1,75 @@
+"""Report sections of targets, parameter searches and equal capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sweep.questions.search import equal_capacity, restore_section, settings_section, target_section
+from sweep.report.section import Section
+from sweep.stats.cell_columns import cell_key
+from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, WHAT_IF, SweepFolder
+
+N_SHOWN = 5
+"""Largest number of a target search's capacities in the tables of means."""
+
+
+def build_sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
+    """Build the sections of a sweep from the tables in its folder."""
+    targets, settings, equal_table = map(folder.table, (TARGETS, SETTINGS, EQUAL))
+    changes = folder.table(WHAT_IF)
+    sections = [restore_section.build(changes)] if changes is not None else []
+    if targets is not None:
+        sections.append(target_section.build(targets, config))
+    if settings is not None:
+        sections.append(settings_section.build(settings, folder.table(IMPORTANCE), config))
+    if equal_table is not None:
+        sections.append(equal_capacity.build(equal_table, config))
+    return sections
+
+
+def add_answers(folder: SweepFolder, sections: Sequence[Section]) -> None:
+    """Add the sentences of targets and searches, if any, to each entry of ``verdict.json``."""
+    answers = [line for section in sections if section.is_answer for line in section.sentences]
+    if answers:
+        entries = [entry | {"answer": answers} for entry in folder.verdict()]
+        folder.replace_json(VERDICT, entries)
+
+
+def shown_cells(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa.Table:
+    """Select the cells for tables of means and plots, without a search's intermediate cells.
+
+    For a target, these are capacities that all policies of a trace share, mostly the ends; for a
+    parameter search, the cells of the default and of the best.
+    """
+    if config.get("goal") is None:
+        return cells
+    settings = folder.table(SETTINGS)
+    if settings is not None:
+        rows = settings.select(["role", "keys"]).to_pylist()
+        shown_keys = {key for row in rows if row["role"] for key in row["keys"]}
+        return cells.filter(
+            pa.array([cell_key(cells, row) in shown_keys for row in range(len(cells))])
+        )
+    return _shared(cells)
+
+
+def _shared(cells: pa.Table) -> pa.Table:
+    """Select a few capacities, from lowest to highest, at which all policies of the trace ran."""
+    rows = cells.select(["trace", "policy", "capacity"]).to_pylist()
+    policies_at: dict[str, dict[float, set[str]]] = {}
+    for row in rows:
+        policies_at.setdefault(row["trace"], {}).setdefault(row["capacity"], set()).add(
+            row["policy"]
+        )
+    shown = set()
+    for trace, policies in policies_at.items():
+        n_policies = max(map(len, policies.values()))
+        shared = sorted(
+            capacity for capacity, names in policies.items() if len(names) == n_policies
+        )
+        n = min(len(shared), N_SHOWN)
+        shown |= {(trace, shared[k * (len(shared) - 1) // max(1, n - 1)]) for k in range(n)}
+    return cells.filter(pa.array([(row["trace"], row["capacity"]) in shown for row in rows]))

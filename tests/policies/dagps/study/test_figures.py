@@ -1,0 +1,124 @@
+"""Studies of DAGPS, on cells computed by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.sweep.questions.papers.study_runs import study_results
+
+
+def alone(policy: str, seed: int, makespan: list[float], **more: Any) -> dict[str, Any]:
+    nan = [float("nan")] * len(makespan)
+    factor = [0.7, 1.5, 3.0, 1.2]
+    bound = [value / 2 for value in makespan]
+    table = {"makespan_s": makespan, "built_s": nan, "factor": factor, "tight_lb": bound, **more}
+    return {"policy": policy, "trace": "production_dags", "seed": seed, "table": table}
+
+
+def test_table5_improves_over_breadth_first_dag_by_dag() -> None:
+    rows = [
+        alone("list_scheduling/bfs_cpu_mem", 0, [10.0, 20.0, 30.0, 40.0]),
+        alone("tetris", 0, [10.0, 10.0, 24.0, 44.0]),
+        alone("dagps", 0, [10.0, 10.0, 15.0, 20.0], built_s=[10.0, 5.0, 15.0, 10.0]),
+        alone("list_scheduling/heft", 0, [1.0] * 4, built_s=[10.0, 20.0, 24.0, 20.0]),
+    ]
+    results = study_results("dagps/table5", rows)
+    figure = "production_dags, improvement %"
+    assert results[figure, "tetris, p50"].ours == pytest.approx(10.0)
+    assert results[figure, "tetris, p50"].paper == "7"
+    assert results[figure, "dagps, as built, p75"].ours == pytest.approx(75.0)
+    assert results[figure, "dagps, as built, p90"].paper == "74"
+    assert results[figure, "dagps, p50"].paper == ""
+    assert results[figure, "limit for any schedule, p50"].ours == pytest.approx(50.0)
+    assert results[figure, "list_scheduling/heft, as built, p50"].ours == pytest.approx(10.0)
+    assert (figure, "list_scheduling/heft, p50") not in results  # its run is not HEFT's schedule
+    longer = "production_dags, breadth first takes longer by, %"
+    assert results[longer, "than dagps, p90"].ours == pytest.approx(100.0)
+    assert results[longer, "than dagps, as built, p75"].ours == pytest.approx(300.0)
+    assert results[longer, "than dagps, as built, p75"].paper == ""
+    few = "production_dags, machines 1 to 2 × work / path, median improvement %"
+    assert results[few, "tetris"].ours == pytest.approx((50.0 - 10.0) / 2)
+
+
+def test_fig13_counts_optimal_schedules() -> None:
+    bounds = {
+        "cp_len": [5.0, 4.0, 10.0, 5.0],
+        "twork": [8.0, 4.0, 8.0, 8.0],
+        "new_lb": [10.0, 5.0, 10.0, 10.0],
+    }
+    built = [10.0, 5.0, 11.0, 15.0]
+    row = alone("dagps", 0, built, built_s=built, tight_lb=[10.0, 5.0, 11.0, 10.0], **bounds)
+    results = study_results("dagps/fig13", [row])
+    assert results["production_dags, DAGPS above new_lb, %", "optimal"].ours == 50.0
+    assert results["production_dags, DAGPS above tight_lb, %", "optimal"].ours == 75.0
+    assert results["production_dags, DAGPS above new_lb, %", "worst"].ours == pytest.approx(50.0)
+    assert results["production_dags, DAGPS above new_lb, %", "worst"].paper == "75"
+    figure = "production_dags, new_lb above best of cp_len and twork, %"  # 25, 25, 0 and 25
+    assert (results[figure, "p50"].ours, results[figure, "p50"].paper) == (25.0, "almost 30")
+
+
+def test_durations_groups_by_spread() -> None:
+    rows = []
+    for sigma, built in ((0.0, [8.0, 20.0, 30.0, 40.0]), (0.5, [5.0, 10.0, 15.0, 20.0])):
+        for policy in ("list_scheduling/bfs_cpu_mem", "dagps"):
+            row = alone(
+                policy, 0, [10.0, 20.0, 30.0, 40.0], built_s=built, new_lb=[5.0, 10.0, 15.0, 20.0]
+            )
+            rows.append({**row, "trace.task_sigma": sigma})
+    results = study_results("dagps/durations", rows, "trace.task_sigma")
+    assert results["trace.task_sigma=0.5, improvement %", "dagps, as built, p50"].ours == 50.0
+    assert results["trace.task_sigma=0, improvement %", "dagps, as built, p50"].ours == 0.0
+    assert results["trace.task_sigma=0.5, DAGPS above new_lb, %", "optimal"].ours == 100.0
+    assert results["trace.task_sigma=0, DAGPS above new_lb, %", "p50"].ours == pytest.approx(100.0)
+
+
+def shared(policy: str, seed: int, jct: list[float], makespan: float) -> dict[str, Any]:
+    table = {"submit_s": [0.0] * len(jct), "finish_s": jct}
+    mean = sum(jct) / len(jct)
+    return {
+        "policy": policy, "trace": "tpch_stream", "capacity": 1.0, "seed": seed, "table": table,
+        "jct_mean_s": mean, "makespan_s": makespan, "utilization_makespan": 0.6 + 0.1 * seed,
+    }  # fmt: skip
+
+
+def test_cluster_takes_the_median_of_the_runs() -> None:
+    rows = [shared("tez", seed, [10.0, 20.0, 40.0], 50.0) for seed in range(3)]
+    for seed, factor in enumerate((0.5, 0.8, 0.9)):
+        rows.append(shared("dagps", seed, [10 * factor, 20 * factor, 44.0], 50 * factor))
+    results = study_results("dagps/fig10", rows)
+    figure = "tpch_stream, capacity 1, improvement over tez %"
+    assert results[figure, "dagps, JCT, p50"].ours == pytest.approx(20.0)
+    assert results[figure, "dagps, JCT, p50"].paper == "30.5"
+    assert results[figure, "dagps, share of jobs slower"].ours == pytest.approx(100 / 3)
+    assert results[figure, "dagps, JCT, worst job"].ours == pytest.approx(-10.0)
+    assert results[figure, "dagps, makespan"].ours == pytest.approx(20.0)
+    assert results[figure, "limit for any schedule, makespan"].ours == pytest.approx(30.0)
+
+
+def test_domains_compare_with_the_schedule_of_heft() -> None:
+    rows = [
+        alone("list_scheduling/heft", 0, [1.0] * 4, built_s=[10.0, 20.0, 30.0, 40.0]),
+        alone("dagps", 0, [9.0, 16.0, 24.0, 20.0], built_s=[5.0, 10.0, 15.0, 20.0]),
+    ]
+    for row in rows:
+        row["trace"] = "build_dags"
+    results = study_results("dagps/other_domains", rows)
+    figure = "build_dags, improvement over list_scheduling/heft, %"
+    assert results[figure, "dagps, as built, p50"].ours == pytest.approx(50.0)
+
+
+def test_domains_compare_with_every_other_policy() -> None:
+    rows = [
+        alone("tetris", 0, [10.0, 20.0, 30.0, 40.0]),
+        alone("dagps", 0, [9.0, 16.0, 24.0, 20.0], built_s=[5.0, 10.0, 15.0, 20.0]),
+    ]
+    for row in rows:
+        row["trace"] = "build_dags"
+    results = study_results("dagps/other_domains", rows)
+    figure = "build_dags, improvement over tetris, %"
+    assert results[figure, "dagps, as built, p50"].ours == pytest.approx(50.0)
+    assert results[figure, "dagps, p50"].ours == pytest.approx(20.0)
+    assert results[figure, "dagps, as built, p50"].paper == "20"
+    assert results[figure, "dagps, p50"].paper == ""
