@@ -8,6 +8,7 @@ import pytest
 import policies
 import sim
 from policies.check.unknown import recurring
+from policies.wing.lineage.worth import COLUMNS
 from policies.wserpt.policy import WSERPT
 from policies.wserpt.worth import Fixed
 from tests.policies.small import job, run, runs_of, stage, stage_starts, started
@@ -17,7 +18,7 @@ PLAIN = {"sizes": "true", "worth": "one", "urgency": 0.0, "order": "given", "age
 
 @pytest.mark.parametrize("source", ["true", "declared"])
 def test_with_all_parts_taken_away_it_is_srpt(source):
-    workload, cluster = recurring(1), sim.Cluster.slots(4)
+    workload, cluster = recurring(1, COLUMNS), sim.Cluster.slots(4)
     mine, known = (
         sim.simulate(workload, cluster, policies.build(name, **parameters), record="tasks")
         for name, parameters in (
@@ -65,7 +66,7 @@ def test_the_longest_expected_path_goes_first_inside_a_job():
 def test_priority_and_value_are_worth():
     jobs = [job("a", 0, [4.0]), job("b", 0, [6.0], priority=1)]
     assert started(run("wserpt", jobs, **PLAIN | {"worth": "priority"})) == "ba"
-    workload = recurring(2)
+    workload = recurring(2, COLUMNS)
     history = workload.history
     assert {"agg_value", "agg_compute_s"} <= set(history.column_names)
     starts = [
