@@ -13,7 +13,9 @@ from typing import Any
 
 import yaml
 
+from sim.base import entry_points
 from sim.base.errors import InputError, unknown
+from sim.base.sources import modules
 from sim.base.text import is_utf8
 from sweep.grid.yaml_aliases import check_aliases
 
@@ -28,9 +30,23 @@ def bundled() -> Path:
     return inside if inside.is_dir() else package.parent / "conf"
 
 
+@cache
+def installed() -> dict[str, Path]:
+    """Return the folders of options that packages bring, by entry: ``conf`` in the entry's module.
+
+    One that is not there has no options; a broken package is no reason to refuse a sweep.
+    """
+    folders = {}
+    for name, entry in entry_points.installed("options").items():
+        module = modules.find(entry.module)
+        if module is not None and (folder := module.file.parent / modules.OPTIONS).is_dir():
+            folders[name] = folder
+    return folders
+
+
 @dataclass(frozen=True)
 class Options:
-    """All options: of the bundled configuration and of the user's own folders."""
+    """All options: of the bundled configuration, of packages, and of the user's own folders."""
 
     # folders with the layout of the bundled one (``policy/mine.yaml``), absolute
     user_dirs: tuple[Path, ...] = ()
@@ -60,7 +76,7 @@ class Options:
     def files(self) -> dict[str, dict[str, Path]]:
         """Files of all options, by group and name."""
         table: dict[str, dict[str, Path]] = {group: {} for group in GROUPS}
-        for root in (bundled(), *self.user_dirs):
+        for root in (bundled(), *installed().values(), *self.user_dirs):
             for group, known in table.items():
                 for file in sorted((root / group).rglob("*.yaml")):
                     name = file.relative_to(root / group).with_suffix("").as_posix()
@@ -117,9 +133,11 @@ class Options:
         for folder in self.user_dirs:
             check_aliases(folder)
         try:
+            folders = (*installed().values(), *self.user_dirs)
+            paths = ",".join(f"'file://{folder}'" for folder in folders)
+            overrides.append(f"hydra.searchpath=[{paths}]")
             if self.user_dirs:  # the user may be editing them
-                paths = ",".join(f"'file://{folder}'" for folder in self.user_dirs)
-                return _composed((*overrides, f"hydra.searchpath=[{paths}]"))
+                return _composed(tuple(overrides))
             return copy.deepcopy(_composed_of_bundled(tuple(overrides)))
         except (
             *(HydraException, OmegaConfBaseException, yaml.YAMLError),
@@ -128,7 +146,8 @@ class Options:
         ) as error:
             chosen = " ".join(f"{group}={name}" for group, name in choices.items())
             user_files = [self.files[group][name] for group, name in choices.items()]
-            user_files = [file for file in user_files if not file.is_relative_to(bundled())]
+            roots = (bundled(), *installed().values())
+            user_files = [f for f in user_files if not any(map(f.is_relative_to, roots))]
             raise _broken(chosen, error, user_files[0] if len(user_files) == 1 else None) from error
 
 

@@ -21,8 +21,10 @@ library."""
 WITH_NUMBERS = ("sim", "policies")
 """Packages of the project whose code, and data files beside it, determine results."""
 
-_PAGES = (".j2", ".html", ".css", ".js")
-"""Suffixes of files that only affect how reports look."""
+_PAGES = (".j2", ".html", ".css", ".js", ".md")
+"""Suffixes of files that only affect how reports look, or that people read."""
+OPTIONS = "conf"
+"""Folder of a package's options; what a cell takes of them is in its configuration."""
 
 _INSTALLED = ("site-packages", "dist-packages")
 
@@ -93,7 +95,7 @@ def _data_in(folder: Path) -> Iterator[Path]:
         if entry.name.startswith((".", "__pycache__")):
             continue
         if entry.is_dir():
-            if not (entry / "__init__.py").exists():  # else a package with data files of its own
+            if entry.name != OPTIONS and not (entry / "__init__.py").exists():  # else a package with data files of its own
                 yield from _data_in(entry)
         elif entry.suffix not in (".py", ".pyc", ".nbc", ".typed", *_PAGES):
             yield entry
