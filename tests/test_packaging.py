@@ -28,6 +28,9 @@ def test_the_wheel_holds_the_packages_and_the_configuration(tmp_path: Path) -> N
     assert rooms == {"sim", "policies", "sweep"}
     conf = {file.relative_to(ROOT / "conf").as_posix() for file in (ROOT / "conf").rglob("*.yaml")}
     assert {n.removeprefix("sweep/_conf/") for n in names if n.startswith("sweep/_conf/")} == conf
+    rooms = {file.relative_to(ROOT).as_posix() for file in ROOT.glob("policies/*/conf/**/*.yaml")}
+    assert len(rooms) > 200
+    assert rooms <= names
 
 
 def test_a_script_in_any_folder_imports_an_editable_install(tmp_path: Path) -> None:

@@ -85,7 +85,8 @@ def test_names_and_first_lines_are_words_of_the_field(room: str) -> None:
 def test_first_lines_of_options_are_words_of_the_field() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}: {line}"
-        for path in sorted((ROOT / "conf").rglob("*.yaml"))
+        for path in sorted(ROOT.glob("conf/**/*.yaml"))
+        + sorted(ROOT.glob("policies/*/conf/**/*.yaml"))
         for line in path.read_text(encoding="utf-8").splitlines()[:1]
         if FIRST.match(line.removeprefix("# "))
     ]

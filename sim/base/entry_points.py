@@ -89,11 +89,11 @@ def table() -> dict[str, list[list[str]]]:
 
 @cache
 def _by_kind() -> dict[str, dict[str, Entry]]:
-    found: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+    by_kind: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
     for kind, entry in _entries():
-        if kind in found:
-            found[kind].setdefault(entry.name, entry)
-    return found
+        if kind in by_kind:
+            by_kind[kind].setdefault(entry.name, entry)
+    return by_kind
 
 
 def _entries() -> Iterator[tuple[str, Entry]]:
@@ -102,12 +102,12 @@ def _entries() -> Iterator[tuple[str, Entry]]:
         for kind, rows in json.loads(_SENT.read_text(encoding="utf-8")).items():
             yield from ((kind, Entry(*row)) for row in rows)
         return
-    own = list(_of_checkout())
+    own = list(_checkout_entries())
     yield from own
-    yield from _of_packages(without=PROJECT if own else "")
+    yield from _package_entries(without=PROJECT if own else "")
 
 
-def _of_checkout() -> Iterator[tuple[str, Entry]]:
+def _checkout_entries() -> Iterator[tuple[str, Entry]]:
     """Yield the entries of the checkout's `pyproject.toml`: its metadata may be of an older one."""
     file = _ROOT / "pyproject.toml"
     project = tomllib.loads(file.read_text(encoding="utf-8"))["project"] if file.is_file() else {}
@@ -118,7 +118,7 @@ def _of_checkout() -> Iterator[tuple[str, Entry]]:
                 yield group.removeprefix(PREFIX), entry
 
 
-def _of_packages(without: str) -> Iterator[tuple[str, Entry]]:
+def _package_entries(without: str) -> Iterator[tuple[str, Entry]]:
     from importlib.metadata import entry_points  # takes 20 ms
 
     rows = []

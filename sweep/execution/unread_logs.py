@@ -6,7 +6,7 @@ from typing import Final
 
 from sim.base.errors import InputError
 from sweep.execution.plan import PlannedCell, PreparedGrid
-from sweep.grid.options import bundled
+from sweep.grid.options import is_bundled
 from sweep.grid.request import Request
 from sweep.stats import reading
 
@@ -46,5 +46,5 @@ def _is_own_skip(prepared: PreparedGrid, planned: PlannedCell) -> bool:
     """Tell whether a trace's option is the user's own file, and says that rows may be left out."""
     options = prepared.grid.request.options
     file = options.files["trace"].get(planned.cell.labels["trace"])
-    is_bundled = file is None or bundled() in file.parents
-    return not is_bundled and planned.cell.trace.get("on_bad_row") == "skip"
+    is_own = file is not None and not is_bundled(file)
+    return is_own and planned.cell.trace.get("on_bad_row") == "skip"

@@ -44,6 +44,11 @@ def installed() -> dict[str, Path]:
     return folders
 
 
+def is_bundled(file: Path) -> bool:
+    """Tell whether an option's file is bundled or a package's, and not the user's own."""
+    return any(map(file.is_relative_to, (bundled(), *installed().values())))
+
+
 @dataclass(frozen=True)
 class Options:
     """All options: of the bundled configuration, of packages, and of the user's own folders."""
@@ -146,8 +151,7 @@ class Options:
         ) as error:
             chosen = " ".join(f"{group}={name}" for group, name in choices.items())
             user_files = [self.files[group][name] for group, name in choices.items()]
-            roots = (bundled(), *installed().values())
-            user_files = [f for f in user_files if not any(map(f.is_relative_to, roots))]
+            user_files = [file for file in user_files if not is_bundled(file)]
             raise _broken(chosen, error, user_files[0] if len(user_files) == 1 else None) from error
 
 

@@ -1,4 +1,4 @@
-"""Which worlds and tests reach a line of the kernels: one run of each under coverage."""
+"""Reach of worlds and tests: the lines of the kernels that each runs, measured by coverage."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ settings.register_profile(
 
 @dataclass
 class Reach:
-    """What reaches the lines of the kernels.
+    """Worlds or tests by the lines of the kernels that they reach.
 
     Attributes
     ----------
@@ -51,10 +51,10 @@ class Reach:
     names: dict[tuple[Path, int], list[str]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def at(self, mutant: Mutant) -> list[str]:
+    def names_at(self, mutant: Mutant) -> list[str]:
         """Return what reaches a line of the changed statement, the shortest first."""
-        found = {name for line in mutant.lines for name in self.names.get((mutant.file, line), [])}
-        return sorted(found, key=lambda name: (self.seconds[name], name))
+        names = {name for line in mutant.lines for name in self.names.get((mutant.file, line), [])}
+        return sorted(names, key=lambda name: (self.seconds[name], name))
 
 
 def reach_of_calls(calls: Iterable[Callable[[], str]]) -> Reach:

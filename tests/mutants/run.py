@@ -32,7 +32,7 @@ from tests.sim.engine.random_worlds import draw
 
 EXPLAINED = Path(__file__).parent / "equivalent.toml"
 WORLD_LIMIT_S = 20
-"""What a world may take under a mutant: without one it takes a twentieth of a second."""
+"""Longest time of a world under a mutant; without one it takes a twentieth of a second."""
 
 Check = Callable[[Mutant], str]
 """Runs something that a mutant may break; returns how it noticed a fault, "" if it did not."""
@@ -66,12 +66,12 @@ def main(arguments: list[str]) -> int:
     reach = reach_of_calls([lambda world=world: notice_of(world) for world in worlds])
     survivors = judge(chosen, lambda mutant: by_worlds(worlds, reach, mutant), parsed.jobs)
     for mutant in survivors:
-        print(f"{len(reach.at(mutant))} worlds reach {mutant}", flush=True)
+        print(f"{len(reach.names_at(mutant))} worlds reach {mutant}", flush=True)
     if not parsed.no_tests:
         tests = reach_of_tests()
         survivors = judge(survivors, lambda mutant: by_tests(tests, mutant), parsed.jobs)
         for mutant in survivors:
-            print(f"{len(tests.at(mutant))} tests reach {mutant}", flush=True)
+            print(f"{len(tests.names_at(mutant))} tests reach {mutant}", flush=True)
     return report(chosen, survivors, parsed.wanted)
 
 
@@ -164,7 +164,7 @@ def notice_of(world: World) -> str:
 
 def by_worlds(worlds: list[World], reach: Reach, mutant: Mutant) -> str:
     """Check a mutant by the worlds that reach its line, each within its time."""
-    for number in reach.at(mutant):
+    for number in reach.names_at(mutant):
         signal.alarm(WORLD_LIMIT_S)  # ends the process, which counts as noticed
         notice = notice_of(worlds[int(number)])
         if notice:
@@ -174,7 +174,7 @@ def by_worlds(worlds: list[World], reach: Reach, mutant: Mutant) -> str:
 
 def by_tests(reach: Reach, mutant: Mutant) -> str:
     """Check a mutant by the tests that reach its line, each within five times its time."""
-    names = reach.at(mutant)
+    names = reach.names_at(mutant)
     return run_tests(names, {name: int(30 + 5 * reach.seconds[name]) for name in names})
 
 

@@ -74,7 +74,7 @@ def test_worlds_catch_faults_that_are_not_explained():
     for name, change in changes.items():
         file = kernels[name].relative_to(run.ROOT)
         (mutant,) = [m for m in mutants(file, kernels[name].read_text()) if m.change == change]
-        assert 0 < len(reach.at(mutant)) <= 40
+        assert 0 < len(reach.names_at(mutant)) <= 40
         assert not run.judge([mutant], lambda m: run.by_worlds(worlds, reach, m), 2), name
 
 

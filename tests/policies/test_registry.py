@@ -1,10 +1,9 @@
-"""The registry, and conf/policy: one YAML a policy, with what differs from its defaults."""
+"""The registry, and options: one YAML a policy, with what differs from its defaults."""
 
 import dataclasses
 import re
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 import yaml
@@ -12,9 +11,9 @@ import yaml
 import policies
 import sim
 from policies.base import Policy, meanings
+from sweep.grid.options import Options
 
-CONF = Path(__file__).resolve().parents[2] / "conf" / "policy"
-EVERY_FILE = sorted(CONF.rglob("*.yaml"))
+OPTIONS = Options().files["policy"]
 SOURCE = r"\b(19|20)\d\d\b|folklore|textbook"
 
 
@@ -32,23 +31,24 @@ def plain(value):
 
 
 def test_every_policy_has_an_option_and_every_option_a_policy():
-    named = {yaml.safe_load(file.read_text())["name"] for file in EVERY_FILE}
+    named = {yaml.safe_load(file.read_text())["name"] for file in OPTIONS.values()}
     assert sorted(named) == policies.names()
 
 
-@pytest.mark.parametrize("file", EVERY_FILE, ids=lambda f: str(f.relative_to(CONF)))
-def test_option_holds_only_differences_from_the_defaults(file):
+@pytest.mark.parametrize("option_name", OPTIONS)
+def test_option_holds_only_differences_from_the_defaults(option_name):
+    file = OPTIONS[option_name]
     option = yaml.safe_load(file.read_text())
     name = option.pop("name")
-    assert file.parent != CONF or name == file.stem
+    assert "/" in option_name or name == option_name
     policies.build(name, **option)
     same = [key for key, value in option.items() if defaults(name)[key] == value]
     assert not same, f"{file}: leave out {same}, which are the defaults of the class"
 
 
-@pytest.mark.parametrize("file", EVERY_FILE, ids=lambda f: str(f.relative_to(CONF)))
-def test_option_begins_with_a_description(file):
-    first = file.read_text().splitlines()[0]
+@pytest.mark.parametrize("option_name", OPTIONS)
+def test_option_begins_with_a_description(option_name):
+    first = OPTIONS[option_name].read_text().splitlines()[0]
     assert first.startswith("# ")
     assert 20 < len(first) <= 90
 

@@ -95,7 +95,9 @@ def _data_in(folder: Path) -> Iterator[Path]:
         if entry.name.startswith((".", "__pycache__")):
             continue
         if entry.is_dir():
-            if entry.name != OPTIONS and not (entry / "__init__.py").exists():  # else a package with data files of its own
+            if (
+                entry.name != OPTIONS and not (entry / "__init__.py").exists()
+            ):  # else a package with data files of its own
                 yield from _data_in(entry)
         elif entry.suffix not in (".py", ".pyc", ".nbc", ".typed", *_PAGES):
             yield entry
