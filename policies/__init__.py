@@ -1,17 +1,34 @@
-"""Scheduling policies: a module or a package each, registered by name."""
+"""Scheduling policies: a module or a package each, registered by name.
 
-from typing import Any
+Names are imported on first use, as readers and generators of systems lie below this package.
+"""
 
-from policies.base import Policy
-from policies.knows import Knows
-from policies.registry import build, names, register, spec
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from policies.base import Policy
+    from policies.knows import Knows
+    from policies.registry import build, names, register, spec
+
+_MODULES = {
+    "Knows": "policies.knows",
+    "Policy": "policies.base",
+    "__version__": "sim.base.version",
+    "build": "policies.registry",
+    "names": "policies.registry",
+    "register": "policies.registry",
+    "spec": "policies.registry",
+}
 
 __all__ = ["Knows", "Policy", "build", "names", "register", "spec"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from sim.base.version import __version__  # 20 ms: only where it is asked for
-
-        return __version__
-    raise AttributeError(f"module 'policies' has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'policies' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value

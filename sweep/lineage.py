@@ -28,7 +28,7 @@ from policies.wing.lineage.logs import (
     split,
 )
 from policies.wing.lineage.options import Options
-from policies.wing.lineage.profile import profile
+from policies.wing.lineage.profiling import profile
 from policies.wing.lineage.store import Store
 from policies.wing.lineage_verb import add_arguments, build_options, extra_columns, print_profile
 from sim.base.errors import InputError

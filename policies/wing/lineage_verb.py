@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> None:
     logs = _read(args)
     options = build_options(args, float(logs.column("submit_s")[0]) if logs.n_jobs else 0.0)
     if args.out is not None:
-        from policies.wing.lineage.profile import profile  # late: `--help` answers at once
+        from policies.wing.lineage.profiling import profile  # late: `--help` answers at once
 
         print_profile(profile(logs, options), args.out)
     if args.workload is not None:
@@ -201,7 +201,7 @@ def _read(args: argparse.Namespace) -> Logs:
 
 def extra_columns(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the extra columns of the log of jobs that the arguments need."""
-    from policies.wing.lineage.profile import VALUES  # late: `--help` answers at once
+    from policies.wing.lineage.local_value import VALUES  # late: `--help` answers at once
 
     return () if args.value in VALUES else (args.value,)
 

@@ -33,7 +33,7 @@ def _convert(args: argparse.Namespace) -> None:
     options = parse_pairs(args.option, "--option")
     workload = read_trace(args.format, args.source, **options)
     if args.half is not None:
-        from sim.describe.fidelity import second_half  # as above
+        from sim.workload.halves import second_half  # as above
 
         workload = workload.take(second_half(workload) == (args.half == "second"))
     for transform in args.transform:

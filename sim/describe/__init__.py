@@ -5,9 +5,33 @@ tables. `write_page` writes them and one HTML page. `Description.paper` holds th
 `sim.describe.task_variation` has the measures of another paper.
 """
 
-from sim.describe.dataset import Dataset
-from sim.describe.page import write_page
-from sim.describe.run import describe
-from sim.describe.statistics import Description
+from __future__ import annotations
 
-__all__ = ["Dataset", "Description", "describe", "write_page"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sim.describe.dataset import Dataset
+    from sim.describe.page import write_page
+    from sim.describe.run import describe
+    from sim.describe.statistics import Description
+
+_MODULES = {
+    "Dataset": "sim.describe.dataset",
+    "Description": "sim.describe.statistics",
+    "describe": "sim.describe.run",
+    "write_page": "sim.describe.page",
+}
+
+__all__ = [
+    "Dataset",
+    "Description",
+    "describe",
+    "write_page",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'sim.describe' has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)

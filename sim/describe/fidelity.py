@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
@@ -19,12 +18,13 @@ import pyarrow as pa
 
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
+from sim.base.correlation import rank_correlation
 from sim.dags.properties import distance
 from sim.describe import flow
 from sim.describe.dataset import Dataset
 from sim.workload.columns import job_n_tasks, stage_demand, stage_work_s
+from sim.workload.halves import second_half
 from sim.workload.tables import values
-from sim.workload.workload import Workload
 
 MAX_RATIO: Final = 1.5
 NAME_COLUMNS: Final = {"program": "template", "user": "user"}
@@ -93,15 +93,6 @@ class WorkloadFacts:
             {name: x[jobs] for name, x in self.names.items()},
             number[self.stage_job[stages]], self.stage_s[stages],
         )  # fmt: skip
-
-
-def second_half(workload: Workload, split: int = 0) -> Mask:
-    """Return a mask of the jobs in the second half, (J,): one bit of a hash of their ids."""
-    ids = workload.jobs["job_id"].to_pylist()
-    digests = (blake2b(name.encode(), digest_size=8).digest() for name in ids)
-    number = np.frombuffer(b"".join(digests), np.dtype("<u8"))
-    second: Mask = (number >> np.uint64(split)) % np.uint64(2) == 1
-    return second
 
 
 def fidelity(real: Dataset, other: Dataset) -> list[Verdict]:
@@ -197,7 +188,7 @@ def _column(name: str, facts: WorkloadFacts) -> F8:
 
 def _rank(x: str, y: str, facts: WorkloadFacts) -> float:
     known = x in facts.job and y in facts.job
-    return flow.rank_correlation(facts.job[x], facts.job[y]) if known else np.nan
+    return rank_correlation(facts.job[x], facts.job[y]) if known else np.nan
 
 
 def _seen_before(name: str, facts: WorkloadFacts) -> float:
@@ -222,7 +213,7 @@ def _previous_run_correlation(name: str, facts: WorkloadFacts) -> float:
     order = order[code[order] >= 0]
     repeats = code[order[1:]] == code[order[:-1]]
     durations = facts.job["mean duration"][order]
-    return flow.rank_correlation(durations[:-1][repeats], durations[1:][repeats])
+    return rank_correlation(durations[:-1][repeats], durations[1:][repeats])
 
 
 def _dispersion(window_s: float, facts: WorkloadFacts) -> float:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I8
+from sim.base.correlation import correlation, rank_correlation
 from sim.describe.dataset import USED_PREFIX, Dataset
 from sim.describe.overview import HOUR_S
 from sim.describe.statistics import Kind, Section, Statistic, deviation, largest, mean, quantile
-from sim.workload.columns import job_n_tasks, stage_demand, stage_work_s
+from sim.workload.columns import job_n_tasks, job_work_s, stage_demand, stage_work_s
 from sim.workload.peaks import in_use_at_starts
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import values
@@ -155,12 +156,7 @@ def dispersion(submit_s: F8, window_s: float) -> float:
 
 def lag_1(x: F8) -> float:
     """Compute the lag-1 autocorrelation of a series."""
-    return _correlation(x[:-1], x[1:])
-
-
-def rank_correlation(x: NDArray[Any], y: NDArray[Any]) -> float:
-    """Compute Spearman's ρ, with ties at their mean rank; NaN if one series is constant."""
-    return _correlation(_ranks(x), _ranks(y))
+    return correlation(x[:-1], x[1:])
 
 
 def recurrence(code: I8) -> float:
@@ -168,12 +164,6 @@ def recurrence(code: I8) -> float:
     again = np.ones(len(code), dtype=bool)
     again[np.unique(code, return_index=True)[1]] = False
     return float((again & (code >= 0)).mean()) if len(code) and (code >= 0).any() else np.nan
-
-
-def job_work_s(workload: Workload) -> F8:
-    """Sum the durations of each job's tasks, (J,) s."""
-    job = values(workload.stages, "job")
-    return np.bincount(job, stage_work_s(workload), workload.n_jobs).astype(np.float64)
 
 
 def ideal_run_s(data: Dataset) -> F8:
@@ -255,15 +245,3 @@ def _is_power(n: NDArray[Any]) -> NDArray[Any]:
     whole = n.astype(np.int64)
     is_power: NDArray[Any] = (whole & (whole - 1)) == 0
     return is_power
-
-
-def _ranks(x: NDArray[Any]) -> F8:
-    _, code, n = np.unique(x, return_inverse=True, return_counts=True)
-    return (np.cumsum(n) - (n - 1) / 2)[code.reshape(-1)]
-
-
-def _correlation(x: NDArray[Any], y: NDArray[Any]) -> float:
-    if len(x) < 2 or not (x != x[0]).any() or not (y != y[0]).any():
-        return np.nan
-    x, y = x - x.mean(), y - y.mean()
-    return float((x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()))

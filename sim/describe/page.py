@@ -11,6 +11,7 @@ from typing import Any
 
 from sim.base import files, html
 from sim.base.html.figures import section_plots
+from sim.base.table_files import write_tables
 from sim.base.text import table_lines
 from sim.describe.fidelity import MAX_RATIO
 from sim.describe.figures import figures
@@ -21,7 +22,6 @@ from sim.describe.statistics import (
     Row,
     format_value,
     to_table,
-    write_tables,
 )
 
 _LETTER_REM = 0.52  # approximate width of a letter in a table

@@ -98,36 +98,36 @@ def random_comparator(data: Dataset, seed: int = 0) -> Dataset:
 
 def _measure(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
     """Compute the statistics of one dataset, and its tables by name."""
-    numbers = [*overview.reading(data), *overview.overview(data), *overview.shares(data)]
+    measured = [*overview.reading(data), *overview.overview(data), *overview.shares(data)]
     tables = {}
     if data.workload is not None:
         for section in (flow.arrivals, flow.sizes, flow.load, flow.users):
-            numbers += section(data)
+            measured += section(data)
         tables["hourly"] = hourly.hourly(data)
-        numbers += hourly.peak_to_trough(data, tables["hourly"])
+        measured += hourly.peak_to_trough(data, tables["hourly"])
         tables["waiting"] = waiting(data)
-    numbers += structure.shapes(data)
+    measured += structure.shapes(data)
     shape = structure.measure_shape(data.large)
-    numbers += structure.structure(data.large, shape)
+    measured += structure.structure(data.large, shape)
     tables["quantiles"] = structure.quantiles(shape)
     tables["degrees"] = structure.degrees(data.large)
     tables["by_size"] = structure.by_size(shape)
     if data.workload is not None:
         varied = vary.variations(data)
-        numbers += vary.measures("variability", varied)
+        measured += vary.measures("variability", varied)
         tables["variability"] = vary.distributions(varied)
     kind = dags.classes(data.large)
-    numbers += recurrence.class_measures(kind)
+    measured += recurrence.class_measures(kind)
     tables["classes"] = recurrence.class_table(kind)
     if data.workload is not None:
         periodic = recurrence.periodic_table(data, kind)
-        numbers += recurrence.periodic_measures(data, periodic)
+        measured += recurrence.periodic_measures(data, periodic)
         recurring = recurrence.recurring_variations(data, periodic)
-        numbers += vary.measures("recurrence", recurring, "recurring")
+        measured += vary.measures("recurrence", recurring, "recurring")
         tables["periodic"] = periodic
         tables["recurring"] = vary.distributions(recurring)
     level_measures, tables["levels"] = structure.levels(data)
-    return numbers + level_measures, tables
+    return measured + level_measures, tables
 
 
 def _jobs(data: Dataset) -> pa.Table:

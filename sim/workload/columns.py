@@ -255,6 +255,12 @@ def stage_work_s(workload: Tables) -> F8:
     return stage_durations(workload)[0]
 
 
+def job_work_s(workload: Tables) -> F8:
+    """Sum the durations of each job's tasks, (J,) s."""
+    job = values(workload.stages, "job")
+    return np.bincount(job, stage_work_s(workload), workload.n_jobs).astype(np.float64)
+
+
 def stage_durations(workload: Tables) -> tuple[F8, F8, F8]:
     """Return sum, maximum and minimum of each stage's durations, (G,) s, without expanding."""
     runs = workload.runs

@@ -107,7 +107,7 @@ def _parameters(group: str, before: Sequence[str], options: Options) -> Iterator
 
 
 def _fields(content: dict[str, Any]) -> list[str]:
-    import policies  # loads NumPy: only for the parameters of a policy
+    import policies.registry  # loads NumPy: only for the parameters of a policy
 
     with contextlib.suppress(Exception):
         if content.get("module") is not None:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import policies
+import policies.registry
 from sim.evaluators import NO_POLICY
 from sweep.execution import workload_build
 from sweep.execution.cell import run_cell
@@ -120,6 +121,7 @@ def _check_sources(spec: CellSpec) -> CellResult | None:
         return None
     # in a worker, and only for a cell that names its sources
     import policies
+    import policies.registry
     from sweep.store import sources
 
     try:

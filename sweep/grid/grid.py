@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import policies
+import policies.registry
 from sim import evaluators
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_names

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import policies
+import policies.registry
 import sim
 from sim.check import invariants
 from sim.check.worlds import CLUSTERS, crowd

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import policies
+import policies.registry
 import sim
 from policies.base import Policy, meanings
 from sweep.grid.options import Options

@@ -5,12 +5,29 @@ After Chung et al., *Unearthing inter-job dependencies for better cluster schedu
 `profile` turns `Logs` into a `Store`, `workload` turns a window of them into a workload.
 """
 
-from policies.wing.lineage.log_tables import write_logs
-from policies.wing.lineage.logs import Logs, make_logs, read_logs
-from policies.wing.lineage.options import Options
-from policies.wing.lineage.profile import profile
-from policies.wing.lineage.store import Store
-from policies.wing.lineage.window import workload
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from policies.wing.lineage.log_tables import write_logs
+    from policies.wing.lineage.logs import Logs, make_logs, read_logs
+    from policies.wing.lineage.options import Options
+    from policies.wing.lineage.profiling import profile
+    from policies.wing.lineage.store import Store
+    from policies.wing.lineage.window import workload
+
+_MODULES = {
+    "Logs": "policies.wing.lineage.logs",
+    "Options": "policies.wing.lineage.options",
+    "Store": "policies.wing.lineage.store",
+    "make_logs": "policies.wing.lineage.logs",
+    "profile": "policies.wing.lineage.profiling",
+    "read_logs": "policies.wing.lineage.logs",
+    "workload": "policies.wing.lineage.window",
+    "write_logs": "policies.wing.lineage.log_tables",
+}
 
 __all__ = [
     "Logs",
@@ -22,3 +39,9 @@ __all__ = [
     "workload",
     "write_logs",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'policies.wing.lineage' has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)

@@ -13,7 +13,7 @@ from policies.wing.lineage.files import DOWNLOAD, OPERATION_NAMES, READ, WRITE
 from policies.wing.lineage.logs import Logs
 from policies.wing.lineage.worth import JobGraph
 from sim.base.arrays import I1, I4, I8
-from sim.describe.statistics import write_tables
+from sim.base.table_files import write_tables
 
 
 def operations_log(graph: JobGraph, ids: pa.Array) -> pa.Table:

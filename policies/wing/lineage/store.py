@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from sim.base.arrays import I8
 from sim.base.errors import InputError, did_you_mean
-from sim.describe.statistics import Statistic, to_table, write_tables
+from sim.base.table_files import write_tables
+from sim.describe.statistics import Statistic, to_table
 
 TABLES = (
     "jobs", "dependencies", "downloads", "templates", "users", "template_dependencies",

@@ -18,9 +18,9 @@ from policies.wing.lineage.dependencies import (
     drop_cycles,
     without_cycles,
 )
+from policies.wing.lineage.local_value import local_value
 from policies.wing.lineage.logs import Logs
 from policies.wing.lineage.options import Options, empty_log, first_notes
-from policies.wing.lineage.profile import local_value
 from policies.wing.lineage.run_times import with_run_times
 from policies.wing.lineage.templates import Templates, classify, medians
 from policies.wing.lineage.worth import BLIND, NONE, POLL, JobGraph, RecordedJobs, week_workload

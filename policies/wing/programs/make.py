@@ -21,11 +21,10 @@ from policies.wing.programs.profiles import LABELS, Profile, attributes
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
-from sim.describe.flow import job_work_s
 from sim.synth.fitted.arrivals import draw_rows
 from sim.synth.fitted.jobs import draw_jobs
 from sim.transforms.parts import rebuild, repeat_jobs
-from sim.workload.columns import job_n_tasks
+from sim.workload.columns import job_n_tasks, job_work_s
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import values, with_column
 from sim.workload.workload import Workload

@@ -13,8 +13,7 @@ import numpy as np
 
 from sim.base import maths
 from sim.base.arrays import F8, I8, ranks
-from sim.describe.flow import job_work_s
-from sim.workload.columns import job_n_tasks
+from sim.workload.columns import job_n_tasks, job_work_s
 from sim.workload.paths import critical_path_s
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import column_or_nan, names, values

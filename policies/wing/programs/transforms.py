@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from policies.wing.programs.file import fit
 from policies.wing.programs.make import make
 from sim.base.parameters import Between, Count, Positive, Whole, checked
-from sim.describe.fidelity import second_half
 from sim.transforms.parts import rebuild
+from sim.workload.halves import second_half
 from sim.workload.workload import Workload
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask, ranges
+from sim.base.correlation import rank_correlation
 from sim.dags import Graphs
-from sim.describe.flow import rank_correlation
 from sim.synth.fitted.draw_joint import draw_jointly
 from sim.synth.fitted.fit_joint import SAME_IN_ROLES, Binned, Correlations, fit_unequal, round_edges
 from sim.synth.fitted.histograms import Histogram, condition_groups

@@ -134,6 +134,7 @@ def _module_digests(cells: Iterable[tuple[_Named, _Named]]) -> dict[str, str]:
     """Digests of all modules that these cells come from, and of the modules that run them."""
     # on a node the project may be missing, which `check_node` reports
     import policies
+    import policies.registry
     from sim.base.sources import module_meaning, modules
     from sweep.store import sources
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import policies
+import policies.registry
 from sim.base.errors import InputError
 from sim.base.parameters import type_hints
 from sweep.grid.grid import Cell

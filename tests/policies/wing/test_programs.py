@@ -17,8 +17,9 @@ from sim.base.dataclass_json import encode
 from sim.base.errors import InputError
 from sim.dags import Graphs
 from sim.describe import flow
-from sim.describe.fidelity import ks, second_half
+from sim.describe.fidelity import ks
 from sim.workload.columns import job_n_tasks
+from sim.workload.halves import second_half
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import names, values
 

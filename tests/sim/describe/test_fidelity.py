@@ -8,8 +8,9 @@ from scipy import stats
 
 import sim
 from sim.describe import Dataset, describe
-from sim.describe.fidelity import MAX_RATIO, fidelity, ks, second_half
+from sim.describe.fidelity import MAX_RATIO, fidelity, ks
 from sim.describe.page import page, text_lines
+from sim.workload.halves import second_half
 
 N = 6000
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sim
+from sim.base.correlation import rank_correlation
 from sim.base.errors import InputError
-from sim.describe.flow import rank_correlation
 from sim.synth.fitted.draw_joint import longest_over_mean, spread_tasks
 from sim.synth.fitted.fit import fit_workload
 from sim.synth.fitted.fit_sizes import fit_by_size

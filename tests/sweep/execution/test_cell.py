@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import policies
+import policies.registry
 from sim import Workload
 from sim.base.errors import summary_line
 from sweep.execution import cell

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import policies
+import policies.registry
 import sim
 from sim.base.random import Stream
 from sim.engine.plan import World

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import policies
+import policies.registry
 from sim import evaluators
+from sim.base.plugins import Plugins
+from sim.base.sources import closure
+from sim.evaluators import EVALUATORS
+from sim.synth import GENERATORS
+from sim.traces import FORMATS
 from sweep.store import sources
 from tests.sweep.store.edits import COMMENT, STATEMENT, Sources
 
@@ -138,7 +144,8 @@ def test_equal_sources_give_equal_digests(edited: Sources) -> None:
 
 @pytest.mark.parametrize("name", evaluators.names())
 def test_an_evaluator_is_in_the_digest_of_its_cells(name: str) -> None:
-    assert f"sim.evaluators.{name}" in sources.cell_table({"name": "none"}, {"name": name})
+    module = EVALUATORS.module(name).__name__
+    assert module in sources.cell_table({"name": "none"}, {"name": name})
 
 
 def test_a_policy_is_in_the_digest_with_its_base_classes() -> None:
@@ -194,3 +201,30 @@ class Mine(Policy):
         (folder / "sources_evaluator.py").write_text("from sources_helper import X\n")
         user = {"name": "mine", "module": "sources_evaluator"}
         assert self.changed_digests(folder, {"name": "fifo"}, user) == [False, True]
+
+
+@pytest.mark.parametrize("kind", ["policy", "evaluator", "generator", "reader"])
+def test_no_digest_holds_a_page_or_the_numbers_of_another_paper(kind: str) -> None:
+    modules_of: dict[str, Callable[[], dict[str, str]]] = {
+        "policy": lambda: {n: policies.spec(n).__module__ for n in policies.names()},
+        "evaluator": lambda: _plugin_modules(EVALUATORS),
+        "generator": lambda: _plugin_modules(GENERATORS),
+        "reader": lambda: _plugin_modules(FORMATS),
+    }
+    own = {"described": ("alibaba",), "published": ("alibaba", "dagps", "jockey", "wing")}
+    for name, module in modules_of[kind]().items():
+        room = module.split(".")[1]
+        allowed = tuple(f"policies.{paper}." for paper in (room, *own.get(name, ())))
+        wrong = [
+            part
+            for part in closure([module])
+            if part.startswith(("sim.base.html", "sim.describe.page", "sim.describe.figures"))
+            or part.endswith((".html", ".j2", ".js", ".css", ".gz", ".md"))
+            or (part.endswith("sections.yaml") and kind != "evaluator")
+            or (".numbers" in part and not part.startswith(allowed))
+        ]
+        assert not wrong, name
+
+
+def _plugin_modules(plugins: Plugins) -> dict[str, str]:
+    return {name: plugins.module(name).__name__ for name in plugins.names()}

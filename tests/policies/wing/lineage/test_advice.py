@@ -8,7 +8,7 @@ import pytest
 from policies.wing.lineage import advice
 from policies.wing.lineage.dependencies import DAY_S, edges_from_pairs
 from policies.wing.lineage.options import Options
-from policies.wing.lineage.profile import profile
+from policies.wing.lineage.profiling import profile
 from tests.policies.wing.lineage.small import small_logs
 
 HOUR = 3600.0

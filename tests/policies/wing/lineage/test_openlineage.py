@@ -8,7 +8,7 @@ import pytest
 
 from policies.wing.lineage.dependencies import single_hop
 from policies.wing.lineage.openlineage import is_openlineage, read_events
-from policies.wing.lineage.profile import profile
+from policies.wing.lineage.profiling import profile
 from sim.base.errors import InputError
 
 

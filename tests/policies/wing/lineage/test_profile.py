@@ -15,7 +15,7 @@ from pyarrow import csv
 from policies.wing.lineage import advice
 from policies.wing.lineage.options import Options
 from policies.wing.lineage.page import page, text_lines, write_page
-from policies.wing.lineage.profile import profile
+from policies.wing.lineage.profiling import profile
 from policies.wing.lineage.store import TABLES, Store
 from policies.wing.lineage.templates import medians, quantiles
 from sim.base.errors import InputError

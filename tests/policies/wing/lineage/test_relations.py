@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from policies.wing.lineage import Options
 from policies.wing.lineage.openlineage import read_events
-from policies.wing.lineage.profile import profile
+from policies.wing.lineage.profiling import profile
 from tests.policies.wing.lineage.events import MONDAY, Event, dataset
 
 NAMES = ("s3://lake/a", "s3://lake/b", "s3://lake/b/dt=1", "s3://lake/c", "db/d")

@@ -9,7 +9,7 @@ import pytest
 from policies.wing.lineage import Options, workload
 from policies.wing.lineage.dependencies import single_hop
 from policies.wing.lineage.openlineage import read_events
-from policies.wing.lineage.profile import profile
+from policies.wing.lineage.profiling import profile
 from sim.base.errors import InputError
 from sim.check.account import check_account
 from sim.cli.main import main

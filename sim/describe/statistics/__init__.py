@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,8 +15,6 @@ from numpy.typing import NDArray
 
 from sim.base import maths
 from sim.base.arrays import I8
-from sim.base.errors import InputError
-from sim.base.files import atomic_write
 
 Kind = Literal["count", "share", "ratio", "number", "seconds", "span"]
 
@@ -73,24 +70,6 @@ def to_table(numbers: Iterable[tuple[str, Statistic]]) -> pa.Table:
             "value": pa.array([float(m.value) for _, m in rows], pa.float64()),
         }
     )
-
-
-def write_tables(
-    tables: Mapping[str, pa.Table], folder: str | os.PathLike[str]
-) -> tuple[Path, list[Path]]:
-    """Write one Parquet file per table; return the folder, created if needed, and the files."""
-    import pyarrow.parquet as pq
-
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"can't make the folder: {error}", file=target) from error
-    paths = [target / f"{name}.parquet" for name in tables]
-    for path, table in zip(paths, tables.values(), strict=True):
-        with atomic_write(path) as file:
-            pq.write_table(table, file, compression="zstd")
-    return target, paths
 
 
 def format_value(value: float | None, kind: Kind) -> str:

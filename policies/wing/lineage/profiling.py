@@ -20,7 +20,6 @@ from policies.wing.lineage.dependencies import (
     DAY_S,
     EDGE_COLUMNS,
     Dependencies,
-    Downloads,
     Graph,
     SingleHop,
     Window,
@@ -29,6 +28,7 @@ from policies.wing.lineage.dependencies import (
     window,
 )
 from policies.wing.lineage.families import families
+from policies.wing.lineage.local_value import local_value
 from policies.wing.lineage.logs import Logs
 from policies.wing.lineage.observations import observations
 from policies.wing.lineage.options import Options, empty_log, first_notes
@@ -42,7 +42,6 @@ from policies.wing.lineage.templates import (
     quantiles,
 )
 from sim.base.arrays import F8, I4, Mask
-from sim.base.errors import InputError, unknown
 
 N_COSTLIEST: Final = 100
 """Maximum length of the list of templates whose failure costs most."""
@@ -134,32 +133,6 @@ def profile(
     measures = observations(logs, classes, hops, tables, gap_s, omega, settings.value)
     report = {**logs.report, **hops.report, **families(templates), **report}
     return Store(tables, measures, report, settings.value, first_notes(logs, hops))
-
-
-VALUES: Final = ("downloads", "jobs", "compute")
-"""Sources of a job's local value, beside a column of the log of jobs."""
-
-
-def local_value(logs: Logs, downloads: Downloads, value: str) -> tuple[F8, dict[str, int]]:
-    """Return each job's local value (§4.3), and counts of anomalies by rule."""
-    if value == "downloads":
-        return downloads.per_job(logs.n_jobs), {}
-    if value == "jobs":
-        return np.ones(logs.n_jobs), {}
-    columns = [n for n in logs.jobs.column_names if pa.types.is_floating(logs.jobs[n].type)]
-    name = "compute_s" if value == "compute" else value
-    if name not in columns:
-        raise InputError(unknown("value", value, [*VALUES, *columns]), rule="wrong option")
-    values = logs.column(name).astype(np.float64)
-    bad = np.flatnonzero((values < 0) | np.isinf(values))
-    if len(bad):
-        raise InputError(
-            f"a value must be finite and 0 or more, not {values[bad[0]]:g} ({name} of job "
-            f"{logs.jobs['job_id'][int(bad[0])].as_py()!r})",
-            rule="number out of range",
-        )
-    n_unknown = int(np.isnan(values).sum())
-    return np.nan_to_num(values), {f"jobs: without {name}, worth 0": n_unknown} if n_unknown else {}
 
 
 def _windowed_aggregates(
