@@ -21,7 +21,7 @@ from sweep.stats import contrasts, done_jobs
 from sweep.stats.cell_columns import AXES, factorize, table_options, text
 from sweep.stats.summary import Summary, summarise
 from sweep.store.cache import Cache
-from sweep.store.folder import BACKTEST, DONE_JOBS, SweepFolder
+from sweep.store.folder import DONE_JOBS, SweepFolder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,13 +73,13 @@ class Sweep:
     @property
     def targets(self) -> pd.DataFrame:
         """Smallest capacity that meets the target, a row a policy and trace; often no rows."""
-        targets = self._folder.targets()
+        targets = self._folder.table("targets.parquet")
         return frames.from_rows([], TARGETS) if targets is None else frames.from_arrow(targets)
 
     @property
     def backtest(self) -> pd.DataFrame:
         """Comparison with the log, a row a policy; no rows without ``backtest.runs=N``."""
-        table = self._folder.table(BACKTEST)
+        table = self._folder.table("backtest.parquet")
         return frames.from_rows([]) if table is None else frames.from_arrow(table)
 
     def against(self, baseline: str | None = None, metrics: Sequence[str] = ()) -> pd.DataFrame:

@@ -108,7 +108,7 @@ def plan(command: Command) -> int:
         print(f"{driver.ONE_SEED}: seeds=auto takes one")
     elif prepared.grid.is_fixed and len(request.axes["seed"]) > 1:
         print(f"{driver.ONE_SEED}: seed=0 gives the same as all of these")
-    if request.goal is not None:
+    if request.chooses_cells:
         print("the search starts with these cells; their results decide which follow")
     if n_todo or command.flags.all:
         print(_lines(prepared, is_cached, show_all=command.flags.all))

@@ -18,6 +18,7 @@ from sweep.grid import request
 from sweep.grid.config_tree import to_yaml
 from sweep.grid.overrides import Assignment
 from sweep.report import compare
+from sweep.report.contribution import Finished
 from sweep.stats.cell_columns import ALL_METRICS, AXES, NOT_METRICS
 from sweep.store.cache import Cache
 from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
@@ -185,8 +186,8 @@ def report(command: Command) -> int:
     words = command.assignments("baseline", "metrics")
     if words:
         return _write_variant(folder, words, gantt)
-    folder.replace(FINDINGS, driver.find(folder.parts(), config, Cache(folder.results)))
-    driver.write_report(folder, cells, config, folder.provenance(), gantt=gantt)
+    driver.replace_tables(folder, folder.parts, config, Cache(folder.results))
+    driver.write_report(Finished(folder, cells, config, folder.provenance()), gantt=gantt)
     folder.commit()
     return _print_paths(folder)
 
@@ -209,7 +210,8 @@ def _write_variant(folder: SweepFolder, words: Sequence[Assignment], gantt: int 
     name = "--".join([folder.sweep, *(line.text for line in words)])
     other = SweepFolder(folder.results / REPORTS / re.sub(r"[^\w.=,-]", "_", name))
     other.replace(FINDINGS, folder.findings())
-    driver.write_report(other, cells, config, folder.provenance(), cache=cache, gantt=gantt)
+    sweep = Finished(other, cells, config, folder.provenance())
+    driver.write_report(sweep, cache=cache, gantt=gantt)
     other.commit()
     return _print_paths(other)
 

@@ -3,8 +3,9 @@
 Progress goes to standard error (`sweep.execution.notes`); the caller shows the outcome.
 """
 
+from sweep.driver.added import build_sections, replace_tables
 from sweep.driver.one_cell import plan_cell
-from sweep.driver.output import Outcome, build_sections, find, write_report
+from sweep.driver.output import Outcome, write_report
 from sweep.driver.repair import open_intact
 from sweep.driver.request import (
     find_modules,
@@ -19,7 +20,6 @@ __all__ = [
     "ONE_SEED",
     "Outcome",
     "build_sections",
-    "find",
     "find_modules",
     "find_recorded_modules",
     "make_request",
@@ -27,6 +27,7 @@ __all__ = [
     "plan_cell",
     "prepare_first",
     "repeat_request",
+    "replace_tables",
     "run",
     "write_report",
 ]

@@ -31,12 +31,7 @@ def _value(request: Request, key: str, label: Any) -> Any:
     """Return the value of an axis with this label; in a search it may be any value."""
     values = request.axes[key]
     matches = [value for value in values if text(value) == text(label)]
-    if (
-        matches
-        or label is None
-        or request.goal is not None
-        or (key == "seed" and request.precision)
-    ):
+    if matches or label is None or request.chooses_cells or (key == "seed" and request.precision):
         return matches[0] if matches else label
     raise InputError(
         f"{key}={text(label)} is not among {', '.join(map(text, values[:8]))}, the values of the "

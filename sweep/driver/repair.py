@@ -11,15 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sweep.driver import output, run_sweep
+from sweep.driver import added, output, run_sweep
 from sweep.driver.request import find_modules, recorded_options, request_for_results
 from sweep.driver.sweep_loop import SweepLoop
 from sweep.execution import cells_table, notes, origin
 from sweep.execution.plan import PreparedGrid
+from sweep.grid import plugins
 from sweep.grid.config_tree import to_yaml
+from sweep.report.contribution import Finished
 from sweep.store import sync
 from sweep.store.cache import Cache
-from sweep.store.folder import CONFIG, DIFF, FINDINGS, PROVENANCE, REPORT_FILES, SweepFolder
+from sweep.store.folder import CONFIG, DIFF, PROVENANCE, SweepFolder, report_files
 from sweep.store.journal import Journal
 
 
@@ -63,7 +65,7 @@ def _rebuild(folder: SweepFolder, damaged: Mapping[str, str]) -> None:
     name, reason = next(iter(damaged.items()))
     try:
         names = damaged.keys()
-        rebuild = _from_folder if names <= {*REPORT_FILES} else _from_cache
+        rebuild = _from_folder if names <= {*report_files()} else _from_cache
         rebuild(folder, names)
     except InputError as error:
         message = f"{reason}; it can't be rebuilt from the cache ({error.message})"
@@ -72,10 +74,10 @@ def _rebuild(folder: SweepFolder, damaged: Mapping[str, str]) -> None:
 
 def _from_folder(folder: SweepFolder, damaged: Set[str]) -> None:
     cells, config = cells_table.read(folder), folder.config()
-    if FINDINGS in damaged:
+    if damaged & {*plugins.constants(plugins.SECTIONS, "TABLES")}:
         find_modules(recorded_options(folder, config["config_dirs"]))  # of a user's own study
-        folder.replace(FINDINGS, output.find(folder.parts(), config, Cache(folder.results)))
-    output.write_report(folder, cells, config, folder.provenance())
+        added.replace_tables(folder, folder.parts, config, Cache(folder.results))
+    output.write_report(Finished(folder, cells, config, folder.provenance()))
     folder.commit()
 
 
@@ -97,7 +99,7 @@ def _from_cache(folder: SweepFolder, damaged: Set[str]) -> None:
     cached = np.ones(len(prepared.planned), bool)
     confirm = Journal(folder.results, folder.sweep).confirm
     cells = cells_table.narrow(prepared, {}, cached)
-    output.write_cells(prepared, folder, cells, config, origin_record, confirm)
+    output.write_cells(prepared, Finished(folder, cells, config, origin_record), confirm)
 
 
 def _prepare_all(

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from sim.base.errors import InputError
 from sim.base.text import is_utf8, not_utf8
-from sweep.grid import overrides, remote_results, request
+from sweep.grid import overrides, plugins, remote_results, request
 from sweep.grid.options import Options
 from sweep.grid.request import Request
-from sweep.questions.papers import studies
 from sweep.store import sync
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
@@ -24,24 +23,18 @@ def make_request(
     *,
     fail_fast: bool = False,
 ) -> Request:
-    """Parse a command line into a request; find user modules and check the experiment's study.
+    """Parse a command line into a request; find user modules; let plug-ins check it.
 
-    A backtest reads its log for the words that it lacks.
+    A strategy may add words, as a backtest does that reads them from its log.
     """
     options = config_dirs if isinstance(config_dirs, Options) else Options.from_folders(config_dirs)
     find_modules(options)
     parsed = request.read(overrides, options, fail_fast=fail_fast)
     _check_names([parsed.settings.results, Path.cwd(), *options.user_dirs])
-    if parsed.study is not None and parsed.experiment is not None:
-        studies.check(parsed.study, options.files["experiment"][parsed.experiment])
+    for _ in plugins.results(plugins.SECTIONS, "check", parsed):
+        pass
     sync.fetch(parsed.settings.results)
-    if parsed.backtest_runs is None:
-        return parsed
-    from sweep.questions.backtest.request import (
-        words_of_log,  # brings numba, which no other sweep needs
-    )
-
-    words = words_of_log(parsed)
+    words = [w for added in plugins.results(plugins.STRATEGIES, "words", parsed) for w in added]
     return request.read([*overrides, *words], options, fail_fast=fail_fast) if words else parsed
 
 

@@ -12,8 +12,9 @@ from sim.base import files, interrupt
 from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep import track
+from sweep.driver.added import is_current
 from sweep.driver.auto_seeds import AutoSeeds, with_seeds
-from sweep.driver.output import Outcome, add_backtests, write_folder
+from sweep.driver.output import Outcome, write_folder, write_report
 from sweep.driver.request import python_path
 from sweep.driver.sweep_loop import CompletedSweep, SweepLoop
 from sweep.execution import cells_table, notes
@@ -21,14 +22,11 @@ from sweep.execution.cell import Simulate
 from sweep.execution.on_ray.launch import make_runner
 from sweep.execution.plan import PreparedGrid
 from sweep.execution.strategy import ONE_SEED, Strategy, WholeGrid
-from sweep.grid import grid, remote_results
+from sweep.grid import grid, plugins, remote_results
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import QUESTION
 from sweep.grid.request import Request, Settings
-from sweep.questions.search.goals import Target
-from sweep.questions.search.parameters import ParameterSearches
-from sweep.questions.search.restore import WhatIfs
-from sweep.questions.search.targets import TargetSearches
+from sweep.report.contribution import Finished
 from sweep.store import storage, sync
 from sweep.store.bucket import waiting
 from sweep.store.folder import SweepFolder
@@ -41,22 +39,14 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 
 def strategy_for(request: Request) -> Strategy:
     """Return the strategy of a request; its options and grid are checked."""
-    if request.backtest_runs is not None:
-        from sweep.questions.backtest.strategy import (
-            Backtest,  # brings numba, which no other sweep needs
-        )
-
-        return Backtest(request)
-    if isinstance(request.goal, Target):
-        return TargetSearches(request)
-    if request.goal is not None:
-        return ParameterSearches(request)
-    if request.what_if is not None and request.precision is None:
-        return WhatIfs(request)
+    for strategy in plugins.results(plugins.STRATEGIES, "strategy", request):
+        if strategy is not None:
+            chosen: Strategy = strategy
+            return chosen
     if request.precision is None:
         return WholeGrid(grid.build(request))
-    strategy = AutoSeeds(request)
-    return WholeGrid(grid.build(with_seeds(request, 1))) if strategy.is_fixed else strategy
+    seeds = AutoSeeds(request)
+    return WholeGrid(grid.build(with_seeds(request, 1))) if seeds.is_fixed else seeds
 
 
 def run(
@@ -106,7 +96,7 @@ def _before_cells(cells: Grid) -> None:
     request = cells.request
     if cells.is_fixed and request.precision is not None:
         notes.note(f"{ONE_SEED}: seeds=auto takes one")
-    elif cells.is_fixed and request.goal is None and len(request.axes["seed"]) > 1:
+    elif cells.is_fixed and not request.chooses_cells and len(request.axes["seed"]) > 1:
         notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
     if request.settings.tracking["kind"] == "mlflow":
         track.warm_up()
@@ -169,7 +159,10 @@ def _answer_from_cache(
             cells_table.with_status(part, "cached") for part in folder.parts()
         ):
             pass
-    add_backtests(folder, cells, folder.config())
+    sweep = Finished(folder, cells, folder.config(), folder.provenance())
+    if not is_current(sweep):
+        write_report(sweep)
+        folder.commit()
     ends = [event for event in journal.milestones() if event["event"] == "end"]
     notes.note(f"every cell is cached: all {cells.num_rows} were computed before")
     notes.traces(prepared)

@@ -81,7 +81,7 @@ def _never_waits(prepared: PreparedGrid, planned: PlannedCell) -> str:
     resource = max(needed, key=lambda name: needed[name], default="")
     capacities = prepared.grid.request.axes["capacity"]
     above = [capacity for capacity in capacities if resource and capacity >= needed[resource]]
-    if not above or prepared.grid.request.goal is not None:
+    if not above or prepared.grid.request.chooses_cells:
         return ""
     listed = ", ".join(f"{capacity:g}" for capacity in above[:4]) + ", ..." * (len(above) > 4)
     labels = planned.cell.labels

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sim.base.errors import InputError, unknown
+from sweep.grid import plugins
 from sweep.grid.overrides import Assignment
 
 BY = "metrics.by"
@@ -60,7 +61,8 @@ def take_bootstrap(lines: dict[str, Assignment], defaults: Mapping[str, Any]) ->
     block = defaults[BLOCK] if block_line is None else block_line.value
     if block not in BLOCKS:
         raise InputError(unknown(BLOCK, str(block), BLOCKS), rule="wrong type")
-    for key in ("seeds_metric", "seeds_width", "seeds_max", "search.metric", "backtest.runs"):
+    choose_seeds = plugins.constants(plugins.STRATEGIES, "CHOOSE_SEEDS")
+    for key in ("seeds_metric", "seeds_width", "seeds_max", *choose_seeds):
         if key in lines:
             raise InputError(
                 f"{lines[key].text} chooses seeds by itself: leave it out, or seeds=bootstrap",

@@ -18,14 +18,14 @@ from sweep.grid import (
     overrides,
     own_traces,
     planner,
+    plugins,
     remote_results,
     what_ifs,
 )
+from sweep.grid.asked import Asked
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import QUESTION, Assignment, parse, quote
 from sweep.grid.tracking_uri import check_tracking_uri
-from sweep.questions.backtest import runs as backtests
-from sweep.questions.search import goals
 from sweep.stats import FIRST_SEEDS
 from sweep.stats.cell_columns import ALL_METRICS, AXES
 
@@ -133,15 +133,19 @@ class Request:
     precision: Precision | None = None  # with ``seeds=auto``; the axis has the first few seeds
     verdict_metric: str | None = None  # None: chosen by the workload
     seeds: Mapping[str, Any] | None = None  # result of ``seeds=auto``
-    # goal of a search: the axes have the ends of its intervals, and all seeds
-    goal: goals.Goal | None = None
-    backtest_runs: int | None = None  # runs of each policy that are compared with the log
+    # of a search the axes have the ends of its intervals, and all seeds
+    asked: Asked | None = None  # what its strategy read (`sweep.grid.plugins`)
     name: str | None = None  # of the sweep; None: after its experiment
     question: str | None = None  # in the asker's words; None: derived from the axes
     own_traces: Mapping[str, own_traces.OwnTrace] = field(default_factory=dict)  # by name
     bootstrap: str | None = None  # blocks of the log, of which each seed is a draw
     what_if: what_ifs.WhatIf | None = None
     is_recorded: bool = False  # of a sweep that ran elsewhere: its traces may be in other places
+
+    @property
+    def chooses_cells(self) -> bool:
+        """True if results decide which cells follow those of the axes."""
+        return self.asked is not None and self.asked.chooses_cells
 
 
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
@@ -176,8 +180,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     planner.take_by(lines)
     bootstrap = planner.take_bootstrap(lines, defaults)
     what_if = what_ifs.take(lines, defaults, options)
-    backtest_runs = backtests.take_runs(lines)
-    goal = goals.take_goal(lines, defaults)
+    asked = _asked(lines, defaults)
     sweep_name = _name(lines.pop("name", None))
     question = _question(lines.pop(QUESTION, None))
     precision = _precision(lines, defaults)
@@ -200,14 +203,23 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         words=words,
         precision=precision,
         verdict_metric=_verdict_metric(verdict_line, _baseline(baseline)),
-        goal=goal,
-        backtest_runs=backtest_runs,
-        name=sweep_name or (None if backtest_runs is None else "backtest"),
+        asked=asked,
+        name=sweep_name or (asked.sweep_name if asked else "") or None,
         question=question,
         own_traces=own,
         bootstrap=bootstrap,
         what_if=what_if,
     )
+
+
+def _asked(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Asked | None:
+    """Let strategies take their keys of the command line; return what is asked of one of them."""
+    parts = plugins.results(plugins.STRATEGIES, "take", lines, defaults)
+    taken: list[Asked] = [asked for asked in parts if asked is not None]
+    if len(taken) > 1:
+        kinds = " and ".join(type(asked).__name__.lower() for asked in taken)
+        raise InputError(f"one question at a time, not {kinds}", rule="two questions")
+    return taken[0] if taken else None
 
 
 def _name(line: Assignment | None) -> str | None:
@@ -281,9 +293,11 @@ def _experiment_name(lines: Sequence[Assignment]) -> str | None:
 def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse an unknown key; keys inside a group are checked for each option."""
     head, _, inner = line.key.partition(".")
-    if line.kind != "delete" and inner in (*goals.KEYS.get(head, ()), *_WHAT_IF.get(head, ())):
+    if line.kind != "delete" and inner in _WHAT_IF.get(head, ()):
         return
-    if line.key in (backtests.RUNS, planner.BY) or line.key.startswith(what_ifs.ADDED):
+    if line.key == planner.BY or line.key.startswith(what_ifs.ADDED):
+        return
+    if line.kind != "delete" and line.key in plugins.constants(plugins.STRATEGIES, "KEYS"):
         return
     if line.key in (*AXES, "cluster", "metrics", *_NOT_SWEPT):
         if line.kind == "delete" or (line.swept and line.key in _NOT_SWEPT):

@@ -16,6 +16,7 @@ from sweep.report import findings as report_findings
 from sweep.report import first_screen, overview, table, table_model
 from sweep.report import headlines as headline_tables
 from sweep.report import page as report_page
+from sweep.report.contribution import Contribution
 from sweep.report.headlines import Headline
 from sweep.report.section import Section, to_markdown
 from sweep.report.terminal import MAX_SENTENCES
@@ -39,6 +40,7 @@ from sweep.store.folder import (
 )
 
 _TEMPLATES = Path(__file__).parent / "templates"
+NOTHING = Contribution()
 
 
 def write_all(
@@ -49,14 +51,17 @@ def write_all(
     *,
     cache: Cache | None = None,
     gantt: int | None = None,
-    sections: Sequence[Section] = (),
-    remarks: Mapping[str, str] = MappingProxyType({}),
+    added: Contribution = NOTHING,
 ) -> None:
     """Write the tables and the report, with the metrics that the sweep's configuration names.
 
-    See `write` for `cache`, `gantt` and `sections`; the default cache is that of the results
-    folder. `remarks` end the sentence of a trace's first verdict.
+    See `write` for `cache` and `gantt`; the default cache is that of the results folder. `added` is
+    what plug-ins add.
     """
+    cells = cells if added.cells is None else added.cells
+    answering = [section for section in added.sections if section.is_answer]
+    answers = [sentence for section in answering for sentence in section.sentences]
+    sections = (*added.sections, *(added.beside_answers if answering else ()))
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
     # where jobs failed, policies are compared on the jobs that all of them finish
@@ -67,8 +72,10 @@ def write_all(
     folder.replace(CONTRASTS, comparisons)
     logs = reading.readings(config, provenance)
     verdict_list = reading.in_verdicts(judging.verdicts(compared, config), logs)
-    verdict_list = judging.with_remarks(verdict_list, remarks)
-    folder.replace_json(VERDICT, [verdict.as_json() for verdict in verdict_list])
+    verdict_list = judging.with_remarks(verdict_list, added.remarks)
+    answer_field = {"answer": answers} if answers else {}
+    entries = [verdict.as_json() | answer_field for verdict in verdict_list]
+    folder.replace_json(VERDICT, [{**e, **added.verdict.get(e["trace"], {})} for e in entries])
     headlines = headline_tables.headlines(comparisons, baseline)
     summary = summarise(shown, **table_options(config))
     finished = first_screen.Sweep(
@@ -77,7 +84,7 @@ def write_all(
         config,
         provenance,
         sections,
-        remarks,
+        added.remarks,
         logs,
         troubles.unmet(cells, config),
     )
@@ -98,7 +105,7 @@ def write_all(
         baseline=baseline,
         findings=folder.findings(),
         headlines=headlines,
-        verdicts=() if any(section.is_answer for section in sections) else verdict_list,
+        verdicts=() if answering else verdict_list,
         cache=cache or Cache(folder.results),
         gantt=gantt,
         sections=sections,

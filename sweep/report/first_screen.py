@@ -5,6 +5,7 @@ The page, the Markdown report and the terminal show these sentences (``answer.js
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -80,29 +81,13 @@ def own_question(answer: Mapping[str, Sequence[str]]) -> str:
 
 
 def _derived_question(sweep: Sweep) -> list[str]:
-    summary, goal = sweep.summary, sweep.config.get("goal")
+    summary = sweep.summary
     policies = list(dict.fromkeys(column.policy for column in summary.columns))
     traces = list(dict.fromkeys(block.trace for block in summary.blocks))
     jobs = f"the jobs of {names(traces)}"
-    if any(section.id == "what-if" for section in sweep.sections):
-        axes = (sweep.config.get("axes") or {}).items()
-        ifs = [
-            f"{key.removeprefix('what_if.')}={value}"
-            for key, values in axes
-            if key.startswith("what_if.") and isinstance(values, list)
-            for value in values
-            if value is not None
-        ]
-        return [f"What would {names(ifs) or 'it'} change for {jobs} under {names(policies)}?"]
-    if sweep.config.get("backtest"):
-        return [f"Which of {names(policies)} starts {jobs} as the log of the real cluster does?"]
-    if goal and goal.get("bound") is not None:
-        bound = f"{'at most' if goal.get('at_most', True) else 'at least'} the target"
-        title = next((s.title for s in sweep.sections if s.id == "targets"), "")
-        bound = title.partition(" with ")[2] or bound
-        return [f"What is the smallest cluster on which {jobs} have {bound}, by policy?"]
-    if goal:
-        return [f"Which settings of {names(policies)} do best for {jobs}?"]
+    if question := next((s.question for s in sweep.sections if s.question), ""):
+        words = {"jobs": jobs, "policies": names(policies)}
+        return [re.sub(r"\{(jobs|policies)\}", lambda match: words[match[1]], question)]
     metrics = list(dict.fromkeys(verdict.metric for verdict in sweep.verdicts))
     if not metrics:
         return [f"What do {names(policies)} do with {jobs}?"]
@@ -311,9 +296,9 @@ def _certainty(sweep: Sweep) -> list[str]:
 
 
 def _notes(sweep: Sweep) -> list[str]:
-    """Quote how a search was decided, and of which faults of a log a backtest warns."""
+    """Quote how an answer was found, without the notes that explain its columns."""
     answers = [section for section in sweep.sections if section.is_answer]
-    notes = [s.notes[1:] if s.id == "backtest" else s.notes for s in answers]
+    notes = [section.notes[section.n_column_notes :] for section in answers]
     return [
         f"{note[:1].upper()}{note[1:].removesuffix('.')}."
         for lines in notes
@@ -389,11 +374,10 @@ def _saved(sweep: Sweep) -> list[str]:
     if not sweep.verdicts:
         return []
     start = f"{_best(sweep.verdicts)} matches "
-    matches = [s for section in sweep.sections if section.id == "equal-capacity"
-               for s in section.sentences if s.startswith(start)]  # fmt: skip
+    matches = [s for section in sweep.sections for s in section.sentences if s.startswith(start)]
     return matches[:1]
 
 
 def _has_answer(sweep: Sweep) -> bool:
-    """Tell whether a search or a backtest answers, not the verdicts."""
+    """Tell whether a section answers, not the verdicts."""
     return any(section.is_answer for section in sweep.sections)

@@ -46,7 +46,9 @@ class Section:
     tables: tuple[Table, ...] = ()
     plots: tuple[Plot, ...] = ()
     notes: tuple[str, ...] = ()
-    is_answer: bool = False  # the result of a target or search, shown before all else
+    is_answer: bool = False  # shown before all else, in place of the verdict
+    question: str = ""  # that it answers, with {jobs} and {policies}
+    n_column_notes: int = 0  # its first notes, which explain columns of its tables
 
     @property
     def has_text(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
+from sim.base.errors import InputError, did_you_mean
 from sweep.stats import contrasts, intervals
 from sweep.stats.arrange import (
     ArrangedCells,
@@ -22,7 +23,7 @@ from sweep.stats.arrange import (
     machines_text,
 )
 from sweep.stats.best import best_of
-from sweep.stats.cell_columns import Rows, text
+from sweep.stats.cell_columns import Rows, chosen_metrics, table_options, text
 from sweep.stats.common import common_seeds
 from sweep.stats.done_jobs import FAILED, is_of_done_jobs
 
@@ -230,4 +231,21 @@ def _failure(row: Mapping[str, Any], swept: Sequence[str]) -> Failure:
         type=error("error_type"),
         message=error("error_message"),
         reproduce=error("reproduce"),
+    )
+
+
+def check_metrics(cells: pa.Table, config: Mapping[str, Any]) -> None:
+    """Refuse a name in ``metrics=`` that no finished cell has.
+
+    What an evaluator of a user's own returns is known only now; its cells are cached already.
+    """
+    missing = [name for name in chosen_metrics(config) if name not in cells.column_names]
+    if not missing or set(cells["status"].unique().to_pylist()) <= {"failed"}:
+        return
+    computed = summarise(cells, **table_options(config)).metrics
+    raise InputError(
+        f"metrics={missing[0]}: no cell has this metric; {did_you_mean(missing[0], computed)}"
+        f"computed: {', '.join(computed)}. Return it from the evaluator, or leave it out of "
+        "metrics=; finished cells are cached",
+        rule="unknown metric",
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
@@ -72,6 +73,11 @@ class Cache:
                 return CellResult(key, metrics, shards.read_jobs(schema, jobs))
             self._drop_and_reload(manifest)
         return None
+
+    def jobs(self, key: str) -> pa.Table | None:
+        """Read the jobs of a cell; None as `get` has it, or if it has none."""
+        result = self.get(key)
+        return None if result is None else result.jobs
 
     def metrics(self, key: str) -> dict[str, float] | None:
         """Read a cell's metrics alone; None if it is not cached or its shard is damaged."""

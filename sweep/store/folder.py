@@ -18,19 +18,14 @@ from sim.base import files
 from sim.base.arrays import Mask
 from sim.base.columns import to_numpy
 from sim.base.errors import InputError
-from sweep.grid import yaml_aliases
+from sweep.grid import plugins, yaml_aliases
 from sweep.grid.config_tree import to_yaml
 from sweep.store import checksums, plain_data, sweep_list
 
 CELLS, CONFIG, PROVENANCE = sweep_list.CELLS, "config.yaml", "provenance.json"
 DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
-TARGETS, EQUAL = "targets.parquet", "equal_capacity.parquet"
 DONE_JOBS = "done_jobs.parquet"
 """Metrics over the jobs done under every policy, where some failed (`sweep.stats.done_jobs`)."""
-WHAT_IF = "what_if.parquet"
-SETTINGS, IMPORTANCE = "settings.parquet", "importance.parquet"
-BACKTEST, BACKTEST_JOBS = "backtest.parquet", "backtest_jobs.parquet"
-BACKTEST_JSON = "backtest.json"
 TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
 VERDICT, ANSWER = "verdict.json", "answer.json"
 READ = "read"
@@ -38,16 +33,28 @@ READ = "read"
 ROWS_A_GROUP = 16_384
 """Rows of each row group of ``cells.parquet`` except the last, whatever ran the cells."""
 _REQUIRED_KEYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
-REPORT_FILES = (VERDICT, ANSWER, CONTRASTS, EQUAL, FINDINGS, TABLE, MARKDOWN, HTML)
-"""Files that are rewritten from the others; see `sweep.driver.write_report`."""
-STRATEGY_TABLES = (TARGETS, SETTINGS, IMPORTANCE, WHAT_IF)
-"""Tables that a search makes from the results of its cells."""
 _REQUIRED_FILES = (CELLS, CONFIG, PROVENANCE, TABLE, MARKDOWN, HTML, VERDICT)
-_OPTIONAL_FILES = (
-    *(FINDINGS, CONTRASTS, TARGETS, EQUAL, DONE_JOBS, SETTINGS, IMPORTANCE, WHAT_IF, DIFF),
-    *(BACKTEST, BACKTEST_JOBS, BACKTEST_JSON, ANSWER),
-)
+_OPTIONAL_FILES = (FINDINGS, CONTRASTS, DONE_JOBS, DIFF, ANSWER)
 WAY_OUT = "running the same sweep again rewrites it from the cached cells"
+
+
+def report_files() -> tuple[str, ...]:
+    """Return the files that are rewritten from the others (`sweep.driver.write_report`)."""
+    return (VERDICT, ANSWER, CONTRASTS, *_added_files(), TABLE, MARKDOWN, HTML)
+
+
+def strategy_files() -> tuple[str, ...]:
+    """Return the files that strategies make from the results of cells."""
+    return plugins.constants(plugins.STRATEGIES, "FILES")
+
+
+def _optional_files() -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*_OPTIONAL_FILES, *_added_files(), *strategy_files())))
+
+
+def _added_files() -> tuple[str, ...]:
+    """Return the files that sections add, made anew with the report or once from all cells."""
+    return tuple(n for c in ("REPORT_FILES", "TABLES") for n in plugins.constants("sections", c))
 
 
 class DamagedError(InputError):
@@ -101,7 +108,7 @@ class SweepFolder:
         """Return the reason for each file that is missing or damaged, by name."""
         recorded = self._recorded()
         optional = [
-            name for name in _OPTIONAL_FILES if name in recorded or (self.path / name).exists()
+            name for name in _optional_files() if name in recorded or (self.path / name).exists()
         ]
         reasons = {
             name: self._reason(name, recorded.get(name)) for name in (*_REQUIRED_FILES, *optional)
@@ -120,7 +127,7 @@ class SweepFolder:
     def _recorded(self) -> dict[str, str]:
         """Checksums by name, including those that are not recorded yet."""
         recorded = {**checksums.read(self.path), **self._pending}
-        known_names = {*_REQUIRED_FILES, *_OPTIONAL_FILES}  # other names come from damage
+        known_names = {*_REQUIRED_FILES, *_optional_files()}  # other names come from damage
         return {name: c for name, c in recorded.items() if c is not None and name in known_names}
 
     def _reason(self, name: str, checksum: str | None) -> str:
@@ -216,10 +223,6 @@ class SweepFolder:
             str(entry["sentence"]) for entry in self.verdict() if entry.get("sentence")
         ]
 
-    def targets(self) -> pa.Table | None:
-        """Read ``targets.parquet``: the capacity that meets each target; None without targets."""
-        return self.table(TARGETS)
-
     def config(self) -> dict[str, Any]:
         """Read ``config.yaml``."""
         content = self._content(CONFIG)
@@ -249,17 +252,16 @@ class SweepFolder:
         return self.table(CONTRASTS)
 
     def table(self, name: str) -> pa.Table | None:
-        """Read a table, such as `TARGETS`; None if the sweep has none of that name."""
+        """Read a table, such as `CONTRASTS`; None if the sweep has none of that name."""
         if not self._exists(name):
             return None
         with self._parquet(name) as parquet:
             return parquet.read(use_threads=False)
 
-    def backtest(self) -> dict[str, Any] | None:
-        """Read ``backtest.json``; None if the sweep is no backtest."""
-        content = self._optional(BACKTEST_JSON)
-        record = None if content is None else self._parsed(BACKTEST_JSON, plain_data.loads, content)
-        return record if isinstance(record, dict) else None
+    def read_json(self, name: str) -> Any:
+        """Read a JSON file of a plug-in; None if the sweep has none of that name."""
+        content = self._optional(name)
+        return None if content is None else self._parsed(name, plain_data.loads, content)
 
     def text(self, name: str) -> str:
         """Read a text, such as `TABLE`."""

@@ -26,7 +26,7 @@ from sweep.grid.overrides import QUESTION
 from sweep.grid.request import Settings
 from sweep.stats.arrange import arrange
 from sweep.store import lease
-from sweep.store.folder import BACKTEST, SweepFolder
+from sweep.store.folder import SweepFolder
 from sweep.store.index import as_keys
 from sweep.store.journal import Journal
 from sweep.track import run_data
@@ -99,7 +99,7 @@ def track(
     params = run_data.parameter_values(arranged)
     settings = run_data.settings_given(config.get("words", ()), params)
     headline = [] if curves else run_data.headline(means, steps)
-    headline += run_data.backtest_points(SweepFolder(folder).table(BACKTEST))
+    headline += run_data.added_points(SweepFolder(folder))
     question = str(config.get(QUESTION) or "")
     n_cells = len(arranged.failed), int(arranged.failed.sum())
     state = digest(

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from sim.base.masking import mask
 from sim.base.text import single_line
+from sweep.grid import plugins
 from sweep.grid.overrides import QUESTION
 from sweep.grid.request import is_run_setting
 from sweep.stats import intervals
@@ -30,6 +31,7 @@ from sweep.stats.cell_columns import AXES, ERROR, KNOWS, Rows
 from sweep.stats.cell_columns import text as shortest
 from sweep.stats.metric_format import format_value, style
 from sweep.store import checksums
+from sweep.store.folder import SweepFolder
 from sweep.track.capacity_steps import CapacitySteps, capacity_steps
 
 _FORBIDDEN = re.compile(r"[^\w.\-/ :]")
@@ -38,10 +40,6 @@ MAX_NAME = 250
 LOW, HIGH = "within_95/low", "within_95/high"
 """Ends of a mean's 95 % interval: the part before its name, which sorts below all metrics."""
 MAX_METRIC = MAX_NAME - len(f"{HIGH}/")
-BACKTEST_METRICS = ("error", "mae", "waited_within_10pct", "pairs_in_order")
-"""Columns of ``backtest.parquet`` that the sweep's run has."""
-
-
 CURVE = "curve"
 Point = tuple[str, int, float]
 """Metric, step (`sweep.track.capacity_steps`), value."""
@@ -354,18 +352,11 @@ def headline(means: Sequence[ChildRun], steps: CapacitySteps) -> list[Point]:
     return [(renamed[name], step, value) for name, step, value in points]
 
 
-def backtest_points(policies: pa.Table | None) -> list[Point]:
-    """Return the numbers of a backtest as those of `headline`: ``backtest_error/easy``, step 100.
-
-    `policies` is ``backtest.parquet``; None if the sweep is no backtest.
-    """
-    rows = [] if policies is None else policies.to_pylist()
-    points = {
-        f"backtest_{name}/{row['label']}": float(row[name])
-        for name in BACKTEST_METRICS
-        for row in rows
-        if row[name] is not None and math.isfinite(row[name])
-    }
+def added_points(folder: SweepFolder) -> list[Point]:
+    """Return the numbers that plug-ins add, as those of `headline`, at step 100."""
+    points = dict[str, float]()
+    for numbers in plugins.results(plugins.SECTIONS, "points", folder):
+        points |= numbers
     renamed = metric_names(points)
     return [(renamed[name], 100, value) for name, value in points.items()]
 

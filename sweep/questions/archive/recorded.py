@@ -11,7 +11,7 @@ import pyarrow as pa
 from sim.base.errors import InputError
 from sweep.stats.cell_columns import AXES, ERROR
 from sweep.store import plain_data
-from sweep.store.folder import CELLS, CONFIG, PROVENANCE, SweepFolder
+from sweep.store.folder import CELLS, CONFIG, PROVENANCE, SweepFolder, strategy_files
 
 _TEXTS = ("policy", "trace", "status", "config", "key")
 _TYPES: Mapping[str, Callable[[pa.DataType], bool]] = {
@@ -47,7 +47,8 @@ def check(folder: SweepFolder) -> None:
             raise folder.error(CONFIG, f"{key} is {_shown(config[key])}, not keys with values")
     if not isinstance(folder.provenance(), Mapping):
         raise folder.error(PROVENANCE, "it has no keys with values")
-    _ = folder.verdict(), folder.answer(), folder.backtest()  # each refuses what it can't read
+    _ = folder.verdict(), folder.answer()  # each refuses what it can't read
+    _ = [folder.read_json(name) for name in strategy_files() if name.endswith(".json")]
     _check_columns(folder, [*_TYPES, *config["swept"]])
 
 

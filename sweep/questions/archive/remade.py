@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,32 +12,28 @@ import pyarrow as pa
 
 from sim.base.errors import InputError, summary_line
 from sim.base.masking import mask, mask_tree
-from sweep.driver import output
+from sweep.driver import added, output
 from sweep.execution import cells_table, origin
+from sweep.grid import plugins
 from sweep.grid.config_tree import abbreviated, to_yaml
 from sweep.questions.archive.page_jobs import without_jobs
 from sweep.questions.archive.replay import Replay
-from sweep.questions.backtest.earlier import KnownError
+from sweep.report.contribution import Finished
 from sweep.stats import done_jobs
 from sweep.store import checksums
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
 from sweep.store.folder import (
-    BACKTEST,
-    BACKTEST_JOBS,
-    BACKTEST_JSON,
     CELLS,
     CONFIG,
     DONE_JOBS,
-    FINDINGS,
     HTML,
     PROVENANCE,
-    REPORT_FILES,
-    STRATEGY_TABLES,
     SweepFolder,
+    report_files,
+    strategy_files,
 )
 
-_OF_BACKTESTS = (BACKTEST, BACKTEST_JOBS, BACKTEST_JSON)
 State = Literal["same", "differs", "not compared"]
 
 
@@ -89,29 +86,42 @@ def _checks(
     config = origin.config_record(replayed.prepared)
     yield _same_bytes(folder, CONFIG, to_yaml(config).encode())
     remade.path.mkdir(parents=True)
-    is_backtest = "backtest" in config
-    for name in STRATEGY_TABLES if not is_backtest else ():
-        remade.replace(name, replayed.tables.get(name))
-        yield _same_table(folder, remade, name)
-    for name in _OF_BACKTESTS if is_backtest else ():
-        _copy(folder, remade, name)
-        yield FileCheck(name, "not compared", "it is made from the jobs of each cell")
-    yield _compare_findings(folder, replayed, remade, config, modules)
+    yield from _compare_strategy_files(folder, replayed, remade)
+    yield from _compare_tables(folder, replayed, remade, config, modules)
     yield check_done_jobs(folder, replayed.cells, config)
     _copy(folder, remade, DONE_JOBS)
-    known = _known_errors(folder)
-    provenance = folder.provenance()
-    output.write_report(remade, replayed.cells, config, provenance, known=known)
-    for name in REPORT_FILES:
-        if name != FINDINGS:
+    output.write_report(Finished(remade, replayed.cells, config, folder.provenance(), folder))
+    tables = plugins.constants(plugins.SECTIONS, "TABLES")
+    for name in report_files():
+        if name not in tables:
             yield _compare_file(folder, remade, name)
     yield _compare_provenance(folder, replayed)
-    if known:
-        yield FileCheck("errors of earlier backtests", "not compared", "they are other sweeps'")
-    named = {CELLS, CONFIG, PROVENANCE, DONE_JOBS, checksums.NAME, *STRATEGY_TABLES, *_OF_BACKTESTS}
+    yield from _from_others(folder)
+    named = {CELLS, CONFIG, PROVENANCE, DONE_JOBS, checksums.NAME, *strategy_files()}
     for path in sorted(folder.path.iterdir()):
-        if path.name not in named | {*REPORT_FILES}:
+        if path.name not in named | {*report_files()}:
             yield FileCheck(path.name, "not compared", "it does not follow from cells")
+
+
+def _compare_strategy_files(
+    folder: SweepFolder, replayed: Replay, remade: SweepFolder
+) -> Iterator[FileCheck]:
+    asked = replayed.prepared.grid.request.asked
+    for name in strategy_files():
+        if asked is not None and name in asked.from_jobs:
+            _copy(folder, remade, name)
+            yield FileCheck(name, "not compared", "it is made from the jobs of each cell")
+        else:
+            remade.replace(name, replayed.tables.get(name))
+            yield _compare_file(folder, remade, name)
+
+
+def _from_others(folder: SweepFolder) -> Iterator[FileCheck]:
+    """Name what follows from other sweeps, which are not at hand."""
+    fields = {field for entry in folder.verdict() for field in entry if entry[field]}
+    for plug_in in plugins.installed(plugins.SECTIONS):
+        if fields & {*getattr(plug_in.module, "FIELDS", ())}:
+            yield FileCheck(plug_in.module.OTHERS, "not compared", "they are other sweeps'")
 
 
 def _compare_cells(folder: SweepFolder, replayed: Replay) -> FileCheck:
@@ -165,24 +175,26 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= 80 else f"{shown[:80]}…"
 
 
-def _compare_findings(
+def _compare_tables(
     folder: SweepFolder,
     replayed: Replay,
     remade: SweepFolder,
     config: Mapping[str, Any],
     modules: Collection[str] | None,
-) -> FileCheck:
+) -> Iterator[FileCheck]:
     study = config["study"]
     module = None if study is None else study.get("module")
     if module is not None and modules is not None and module not in modules:
         raise InputError(f"its study names the module {module!r}, which it does not bring")
     cache = _WatchedCache(remade.results)
-    parts = cells_table.parts(replayed.prepared, replayed.cells)
-    remade.replace(FINDINGS, output.find(parts, config, cache))
-    if cache.was_asked:
-        _copy(folder, remade, FINDINGS)
-        return FileCheck(FINDINGS, "not compared", "its study reads the jobs of cells")
-    return _same_table(folder, remade, FINDINGS)
+    parts = partial(cells_table.parts, replayed.prepared, replayed.cells)
+    added.replace_tables(remade, parts, config, cache)
+    for name in plugins.constants(plugins.SECTIONS, "TABLES"):
+        if cache.was_asked:
+            _copy(folder, remade, name)
+            yield FileCheck(name, "not compared", "its study reads the jobs of cells")
+        else:
+            yield _same_table(folder, remade, name)
 
 
 def check_done_jobs(folder: SweepFolder, cells: pa.Table, config: Mapping[str, Any]) -> FileCheck:
@@ -199,17 +211,8 @@ def check_done_jobs(folder: SweepFolder, cells: pa.Table, config: Mapping[str, A
 def _copy(folder: SweepFolder, remade: SweepFolder, name: str) -> None:
     if not name.endswith(".json"):
         remade.replace(name, folder.table(name))
-    elif (record := folder.backtest()) is not None:
+    elif (record := folder.read_json(name)) is not None:
         remade.replace_json(name, record)
-
-
-def _known_errors(folder: SweepFolder) -> dict[str, list[KnownError]]:
-    """Read the errors of earlier backtests, which are of other sweeps, from the verdict."""
-    return {
-        str(entry["trace"]): [KnownError(**error) for error in entry[output.BACKTESTS]]
-        for entry in folder.verdict()
-        if entry.get(output.BACKTESTS)
-    }
 
 
 def _same_table(folder: SweepFolder, remade: SweepFolder, name: str) -> FileCheck:

@@ -97,8 +97,8 @@ def replay(
         raise InputError(
             f"its words give {len(order)} cells in their order, and it has {recorded.num_rows} rows"
         )
-    # those of a backtest are made from the jobs of its cells
-    tables = {} if request.backtest_runs is not None else strategy.tables()
+    from_jobs = request.asked is not None and request.asked.from_jobs
+    tables = {} if from_jobs else strategy.tables()
     cached = columns.to_numpy(_is(recorded["status"], "cached"))
     cells = cells_table.narrow(prepared, answers.errors, cached)
     for name in AGAINST_BASELINE:  # they need the jobs of each cell
@@ -113,7 +113,7 @@ def _check_size(request: Request, n_rows: int) -> None:
     n_worlds = math.prod(len(request.axes[key]) for key in AXES)
     n_all = math.prod(map(len, request.axes.values()))  # a policy may lack most of the other keys
     limit = max(MIN_PRODUCT, ROWS_RATIO * n_rows)
-    is_grid = request.goal is None and request.precision is None
+    is_grid = not request.chooses_cells and request.precision is None
     if n_all > limit or (is_grid and n_worlds > n_rows):
         raise InputError(f"its words give {n_all:,} cells or fewer, and it has {n_rows:,} rows")
 

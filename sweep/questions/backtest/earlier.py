@@ -11,8 +11,9 @@ from typing import Any
 from sim.base.errors import InputError
 from sweep.grid.config_tree import canonical
 from sweep.questions.backtest.findings import MAX_HEAD_COULD_START
+from sweep.questions.backtest.runs import BACKTEST_JSON
 from sweep.report.section import Section
-from sweep.store.folder import BACKTEST_JSON, SweepFolder
+from sweep.store.folder import SweepFolder
 
 MAX_POLICIES = 4
 """Maximum number of policies in a sentence."""
@@ -64,16 +65,27 @@ def known_errors(
     return {trace: known for trace, known in errors.items() if known}
 
 
+def recorded_errors(
+    verdict: Sequence[Mapping[str, Any]], field: str
+) -> dict[str, list[KnownError]]:
+    """Read the errors of earlier backtests, by trace, from a field of a recorded verdict."""
+    return {
+        str(entry["trace"]): [KnownError(**error) for error in entry[field]]
+        for entry in verdict
+        if entry.get(field)
+    }
+
+
 def _backtests(results: Path) -> list[tuple[str, dict[str, Any]]]:
     """Return the readable records of finished backtests, those with the most runs last."""
     records = []
     for file in (results / "sweeps").glob(f"*/{BACKTEST_JSON}"):
         folder = SweepFolder(file.parent)
         try:
-            record = folder.backtest()
+            record = folder.read_json(BACKTEST_JSON)
         except (InputError, OSError):
             continue  # damaged, or being written
-        if record is not None:
+        if isinstance(record, dict):
             records.append((folder.sweep, record))
     return sorted(records, key=lambda entry: (entry[1].get("runs", 0), entry[0]))
 

@@ -19,7 +19,7 @@ from sweep.questions.backtest import nearest, sentences
 from sweep.questions.backtest.compare import Comparison, compare
 from sweep.questions.backtest.findings import Audit
 from sweep.questions.backtest.logged_jobs import LoggedJobs
-from sweep.store.folder import BACKTEST, BACKTEST_JOBS, BACKTEST_JSON
+from sweep.questions.backtest.runs import BACKTEST, BACKTEST_JOBS, BACKTEST_JSON
 
 
 @dataclass(frozen=True)

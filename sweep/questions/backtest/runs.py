@@ -1,13 +1,18 @@
-"""Requests for a backtest: the runs of each policy, and what a backtest can't vary."""
+"""Request for a backtest: the runs of each policy, and what a backtest can't vary."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from sim.base.errors import InputError
 from sim.base.parameters import Between, check
+from sweep.grid.asked import Asked
 from sweep.grid.overrides import Assignment
 
+BACKTEST, BACKTEST_JOBS = "backtest.parquet", "backtest_jobs.parquet"
+BACKTEST_JSON = "backtest.json"
 RUNS = "backtest.runs"
 """Key that makes a request a backtest."""
 DEFAULT_RUNS = 30
@@ -17,7 +22,21 @@ _SET_BY_LOG = {
 }
 
 
-def take_runs(lines: dict[str, Assignment]) -> int | None:
+@dataclass(frozen=True)
+class Runs(Asked):
+    """Runs of each policy that are compared with the log."""
+
+    runs: int
+    sweep_name = "backtest"
+    chooses_cells = False
+    from_jobs = (BACKTEST, BACKTEST_JOBS, BACKTEST_JSON)
+
+    def record(self) -> dict[str, Any]:
+        """Return its entry of ``config.yaml``."""
+        return {"backtest": {"runs": self.runs}}
+
+
+def take_runs(lines: dict[str, Assignment], _: Mapping[str, Any]) -> Runs | None:
     """Remove `RUNS` from a command line's assignments; return it, None if it is no backtest.
 
     The remaining assignments sweep over as many seeds.
@@ -55,4 +74,4 @@ def take_runs(lines: dict[str, Assignment]) -> int | None:
         raise InputError(f"{message}; cluster.count=N is its size", rule="backtest")
     seeds = tuple(range(line.value))
     lines["seed"] = Assignment("seed", seeds, True, "set", f"seed=range(0,{line.value})")
-    return int(line.value)
+    return Runs(int(line.value))

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from sweep.questions.backtest.plots import BacktestJobs, draw_plots
+from sweep.questions.backtest.runs import BACKTEST, BACKTEST_JOBS, BACKTEST_JSON
 from sweep.report.section import Section, Table
-from sweep.store.folder import BACKTEST, BACKTEST_JOBS, SweepFolder
+from sweep.store.folder import SweepFolder
 
 _HEADER = (
     "policy", "mean wait, s", "95 % of runs", "error", "mean abs. error", "within 10 %",
@@ -22,8 +23,8 @@ NEGLIGIBLE = 5e-6
 
 def build_sections(folder: SweepFolder) -> list[Section]:
     """Build the sections of a backtest from its files; none for another sweep."""
-    record, policies = folder.backtest(), folder.table(BACKTEST)
-    if record is None or policies is None:
+    record, policies = folder.read_json(BACKTEST_JSON), folder.table(BACKTEST)
+    if not isinstance(record, dict) or policies is None:
         return []
     return [_answer(record, policies), *_plots(record, folder.table(BACKTEST_JOBS))]
 
@@ -47,6 +48,8 @@ def _answer(record: Mapping[str, Any], policies: pa.Table) -> Section:
         tables=(_table(policies),),
         notes=tuple(notes),
         is_answer=True,
+        question="Which of {policies} starts {jobs} as the log of the real cluster does?",
+        n_column_notes=1,
     )
 
 

@@ -20,6 +20,7 @@ from sweep.questions.backtest.capacity import LoggedSize, logged_size
 from sweep.questions.backtest.logged_jobs import logged_jobs
 from sweep.questions.backtest.outcome import PolicyRuns, build_tables
 from sweep.questions.backtest.request import check_starts
+from sweep.questions.backtest.runs import Runs
 from sweep.stats.arrange import build_columns
 from sweep.store.cache import Cache
 
@@ -28,7 +29,8 @@ class Backtest:
     """Strategy that runs each policy with many seeds and compares it with the log."""
 
     def __init__(self, request: Request) -> None:
-        self.request, self.id_part = request, ("backtest", request.backtest_runs)
+        assert isinstance(request.asked, Runs)
+        self.request, self.id_part = request, ("backtest", request.asked.runs)
         self._grid = grid.build(request)
         self._compare: Callable[[], Mapping[str, Any]] = dict
 

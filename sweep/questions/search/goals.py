@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 from sim.base.errors import InputError
 from sim.base.parameters import Between, Positive, check
 from sim.metrics import metric
+from sweep.grid.asked import Asked
 from sweep.grid.overrides import Assignment, Interval
 from sweep.stats import FIRST_SEEDS
 from sweep.stats.metric_format import style
@@ -22,7 +23,7 @@ MIN_CELLS = 40
 
 
 @dataclass(frozen=True)
-class Target:
+class Target(Asked):
     """Goal of a search for the least capacity at which a metric's mean over seeds meets a bound."""
 
     metric: str
@@ -32,6 +33,10 @@ class Target:
     low: float  # range of capacities to search
     high: float
 
+    def record(self) -> dict[str, Any]:
+        """Return its entry of ``config.yaml``."""
+        return {"goal": asdict(self)}
+
     @property
     def words(self) -> str:
         """The target in short, such as ``jct_p99_s <= 600``."""
@@ -39,7 +44,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(Asked):
     """Goal of a search for the values of a policy's parameters at which metrics are best."""
 
     metrics: tuple[str, ...]  # one, or two for a Pareto front
@@ -47,6 +52,10 @@ class Search:
     seeds: int  # that the best settings meet in the race
     test_seeds: int  # further ones, on which the best are compared with the default
     space: Mapping[str, Interval | tuple[Any, ...]]  # by key ``policy.X``
+
+    def record(self) -> dict[str, Any]:
+        """Return its entry of ``config.yaml``."""
+        return {"goal": asdict(self)}
 
 
 Goal = Target | Search

@@ -25,13 +25,13 @@ from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
+from sweep.questions.search.files import WHAT_IF
 from sweep.questions.search.machines import Machines, machine_range
 from sweep.questions.search.threshold_search import ThresholdSearch
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES
 from sweep.stats.done_jobs import FAILED, is_of_done_jobs
 from sweep.stats.metric_format import style
-from sweep.store.folder import WHAT_IF
 
 RANGE = 4
 """Machines are searched up to this many times today's, or down to today's over it."""

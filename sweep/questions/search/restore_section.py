@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
+from sweep.grid.what_ifs import PREFIX
 from sweep.questions.search.restore import RANGE, SHOWN
 from sweep.questions.search.section_builder import Row, SectionPart, build_section
 from sweep.report.section import Section
+from sweep.report.wording import names
 from sweep.stats.arrange import month_text
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style, value_text
@@ -16,7 +19,7 @@ from sweep.stats.metric_format import format_value, style, value_text
 TODAY = "today"
 
 
-def build(table: pa.Table) -> Section:
+def build(table: pa.Table, config: Mapping[str, Any]) -> Section:
     """Build the section of ``what_if.parquet``."""
     rows = table.to_pylist()
     metric = rows[0]["metric"]
@@ -34,9 +37,23 @@ def build(table: pa.Table) -> Section:
             [_entries(row, shown, has_costs=has_costs) for row in members],
         )
 
-    template = Section("what-if", "What if", (), notes=tuple(notes), is_answer=True)
+    question = f"What would {_changes(config)} change for {{jobs}} under {{policies}}?"
+    options: dict[str, Any] = {"notes": tuple(notes), "is_answer": True, "question": question}
+    template = Section("what-if", "What if", (), **options)
     keys = ["policy", "trace", "settings", "capacity"]
     return build_section(template, rows, keys, build_part, n_always=1)
+
+
+def _changes(config: Mapping[str, Any]) -> str:
+    """Name the changes that are asked for."""
+    changes = [
+        f"{key.removeprefix(PREFIX)}={value}"
+        for key, values in (config.get("axes") or {}).items()
+        if key.startswith(PREFIX) and isinstance(values, list)
+        for value in values
+        if value is not None
+    ]
+    return names(changes) or "it"
 
 
 def _note(metric: str) -> str:

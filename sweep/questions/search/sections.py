@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from sweep.questions.search import equal_capacity, restore_section, settings_section, target_section
+from sweep.questions.search.files import EQUAL, IMPORTANCE, SETTINGS, TARGETS, WHAT_IF
 from sweep.report.section import Section
 from sweep.stats.cell_columns import cell_key
-from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, WHAT_IF, SweepFolder
+from sweep.store.folder import SweepFolder
 
 N_SHOWN = 5
 """Largest number of a target search's capacities in the tables of means."""
@@ -20,7 +21,7 @@ def build_sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Secti
     """Build the sections of a sweep from the tables in its folder."""
     targets, settings, equal_table = map(folder.table, (TARGETS, SETTINGS, EQUAL))
     changes = folder.table(WHAT_IF)
-    sections = [restore_section.build(changes)] if changes is not None else []
+    sections = [restore_section.build(changes, config)] if changes is not None else []
     if targets is not None:
         sections.append(target_section.build(targets, config))
     if settings is not None:
@@ -28,14 +29,6 @@ def build_sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Secti
     if equal_table is not None:
         sections.append(equal_capacity.build(equal_table, config))
     return sections
-
-
-def add_answers(folder: SweepFolder, sections: Sequence[Section]) -> None:
-    """Add the sentences of targets and searches, if any, to each entry of ``verdict.json``."""
-    answers = [line for section in sections if section.is_answer for line in section.sentences]
-    if answers:
-        entries = [entry | {"answer": answers} for entry in folder.verdict()]
-        folder.replace_json(VERDICT, entries)
 
 
 def shown_cells(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa.Table:

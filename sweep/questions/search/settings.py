@@ -12,12 +12,12 @@ from sweep import stats
 from sweep.execution.cell_results import CellResults
 from sweep.grid.cell_factory import settings_text
 from sweep.grid.grid import Cell
+from sweep.questions.search.files import IMPORTANCE, SETTINGS
 from sweep.questions.search.proposals import Case
 from sweep.questions.search.scores import Scores, gain
 from sweep.questions.search.space import Values
 from sweep.stats import Paired
 from sweep.stats.cell_columns import AXES, text
-from sweep.store.folder import IMPORTANCE, SETTINGS
 
 _ABOUT = {"policy": pa.string(), "trace": pa.string(), "settings": pa.string()}
 _ABOUT |= {"capacity": pa.float64()}

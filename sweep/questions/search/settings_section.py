@@ -46,7 +46,8 @@ def build(settings: pa.Table, importance: pa.Table | None, config: Mapping[str, 
         f"{goal['test_seeds']} other seeds."
     )
     title = f"Best parameters for {' and '.join(metrics)}"
-    template = Section("settings", title, (), notes=(note,), is_answer=True)
+    question = "Which settings of {policies} do best for {jobs}?"
+    template = Section("settings", title, (), notes=(note,), is_answer=True, question=question)
     return build_section(template, rows, group_keys, build_part, n_always=1)
 
 

@@ -53,7 +53,9 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
         )
 
     title = f"{TITLE} with {goal['metric']} {_bound(goal)}"
-    template = Section("targets", title, (), notes=(note,), is_answer=True)
+    bound = title.partition(" with ")[2]
+    question = f"What is the smallest cluster on which {{jobs}} have {bound}, by policy?"
+    template = Section("targets", title, (), notes=(note,), is_answer=True, question=question)
     return build_section(template, rows, ["trace"], build_part)
 
 

@@ -25,6 +25,7 @@ from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, build_policy
 from sweep.grid.request import Request
+from sweep.questions.search.files import TARGETS
 from sweep.questions.search.goals import Target
 from sweep.questions.search.machines import Machines, machine_range
 from sweep.questions.search.threshold_search import (
@@ -36,7 +37,6 @@ from sweep.questions.search.threshold_search import (
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES, text
 from sweep.stats.done_jobs import FAILED, is_of_done_jobs
-from sweep.store.folder import TARGETS
 
 N_FIRST = 5, 33
 """Smallest and largest number of first probes of a search."""
@@ -85,9 +85,9 @@ class TargetSearches:
     """Strategy of a request with a target: one threshold search a policy and trace."""
 
     def __init__(self, request: Request) -> None:
-        assert isinstance(request.goal, Target)
-        self.request, self.id_part = request, request.goal
-        self._goal = request.goal
+        assert isinstance(request.asked, Target)
+        self.request, self.id_part = request, request.asked
+        self._goal = request.asked
         self.is_fixed = False  # no seed changes anything, so that one is enough
         self._seeds: tuple[int, ...] = request.axes["seed"]
         self._points = CellFactory(request)

@@ -112,11 +112,10 @@ def test_one_seed_one_capacity_and_failures() -> None:
 
 def test_a_search_answers_for_itself() -> None:
     lines = tuple(f"policy {n} needs {n} machines." for n in range(7))
-    section = Section("targets", "Smallest cluster with jct_p99_s at most 600 s", lines,
-                      is_answer=True)  # fmt: skip
-    goal = {"goal": {"metric": "jct_p99_s", "bound": 600.0, "is_most": True}}
-    screen = parts(frames.frame(), section, config={**CONFIG, **goal})
-    assert "on which the jobs of alibaba2018 have jct_p99_s at most 600 s" in screen["Question"]
+    section = Section("targets", "Smallest cluster", lines, is_answer=True,
+                      question="What is the smallest cluster for {jobs}?")  # fmt: skip
+    screen = parts(frames.frame(), section)
+    assert screen["Question"] == "What is the smallest cluster for the jobs of alibaba2018?"
     assert screen["Answer"].startswith(" ".join(lines[:5]))
     assert screen["Answer"].endswith("2 more are below.")
     assert "More capacity" not in screen["What it costs"]

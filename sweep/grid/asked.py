@@ -1,0 +1,22 @@
+"""What a strategy read of a command line, beyond the axes of a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Base of what strategies read; its ``repr`` is part of the sweep's id."""
+
+    sweep_name: ClassVar[str] = ""
+    """Name of sweeps that have no other; empty: after the experiment."""
+    chooses_cells: ClassVar[bool] = True
+    """True if results decide which cells follow those of the axes."""
+    from_jobs: ClassVar[tuple[str, ...]] = ()
+    """Files of the strategy that are made from the jobs of cells, and not from their metrics."""
+
+    def record(self) -> dict[str, Any]:
+        """Return its entries of ``config.yaml``."""
+        return {}

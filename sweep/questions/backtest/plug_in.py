@@ -1,0 +1,97 @@
+"""Plug-in of backtests: their strategy, their sections, and earlier backtests of a sweep's log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweep.grid.request import Request
+from sweep.questions.backtest import runs
+from sweep.questions.backtest.runs import BACKTEST, BACKTEST_JOBS, BACKTEST_JSON, Runs
+
+if TYPE_CHECKING:
+    from sweep.execution.strategy import Strategy
+    from sweep.report.contribution import Contribution, Finished
+    from sweep.report.section import Section
+    from sweep.store.folder import SweepFolder
+
+ORDER = 10
+KEYS = CHOOSE_SEEDS = (runs.RUNS,)
+FILES = (BACKTEST, BACKTEST_JOBS, BACKTEST_JSON)
+FIELD = "backtests"
+"""Field of ``verdict.json``: what earlier backtests of the log found."""
+FIELDS = (FIELD,)
+OTHERS = "errors of earlier backtests"
+POINTS = ("error", "mae", "waited_within_10pct", "pairs_in_order")
+"""Columns of ``backtest.parquet`` that go to MLflow."""
+
+take = runs.take_runs
+
+
+def words(request: Request) -> list[str]:
+    """Return the words that a backtest's log adds."""
+    if not isinstance(request.asked, Runs):
+        return []
+    from sweep.questions.backtest.request import words_of_log  # brings numba
+
+    return words_of_log(request)
+
+
+def strategy(request: Request) -> Strategy | None:
+    """Return the strategy of a backtest; None for other requests."""
+    if not isinstance(request.asked, Runs):
+        return None
+    from sweep.questions.backtest.strategy import Backtest  # brings numba
+
+    return Backtest(request)
+
+
+def contribute(sweep: Finished) -> Contribution:
+    """Add the sections of a backtest; of other sweeps how far their policies were from the log."""
+    from sweep.questions.backtest import earlier
+    from sweep.report.contribution import Contribution
+
+    if sweep.recorded is None:
+        known = earlier.known_errors(sweep.folder.results, sweep.config, sweep.provenance)
+    else:
+        known = earlier.recorded_errors(sweep.recorded.verdict(), FIELD)
+    return Contribution(
+        sections=tuple(sections(sweep.folder, sweep.config)),
+        beside_answers=(earlier.section(known),) if known else (),
+        remarks={trace: earlier.sentence(errors) for trace, errors in known.items()},
+        verdict=_fields(known),
+    )
+
+
+def sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
+    """Build the sections of a backtest; none for another sweep."""
+    from sweep.questions.backtest import section
+
+    return section.build_sections(folder)
+
+
+def from_others(
+    results: Path, config: Mapping[str, Any], provenance: Mapping[str, Any]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return the field of ``verdict.json`` that earlier backtests give by now, by trace."""
+    from sweep.questions.backtest import earlier
+
+    return _fields(earlier.known_errors(results, config, provenance))
+
+
+def _fields(known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {trace: {FIELD: [e.to_json() for e in errors]} for trace, errors in known.items()}
+
+
+def points(folder: SweepFolder) -> dict[str, float]:
+    """Return the numbers of a backtest for MLflow, such as ``backtest_error/easy``."""
+    policies = folder.table(BACKTEST)
+    rows = [] if policies is None else policies.to_pylist()
+    return {
+        f"backtest_{name}/{row['label']}": float(row[name])
+        for name in POINTS
+        for row in rows
+        if row[name] is not None and math.isfinite(row[name])
+    }
