@@ -32,6 +32,7 @@ from sim.engine.kernels.faults.rates import (
 )
 from sim.engine.kernels.resources import touch
 from sim.engine.kernels.state import N_DIRTY, N_FIN, N_I, N_TOUCHED, NOW
+from sim.workload.kernels.pairs import count_pairs, partner
 
 N_OPEN = N_I
 """Register of the list's run alone: number of stages with a ready task."""
@@ -87,7 +88,7 @@ def _begin(run):
         run.state_task_missing[i] = 0
         run.state_slot_entry[i] = ENDED
     for g in range(len(run.w_stage_task0) - 1):
-        t0, t1 = run.w_stage_task0[g], run.w_stage_task0[g + 1]
+        t0 = run.w_stage_task0[g]
         run.state_n_started[g] = 0
         run.state_stage_waiting[g] = 0
         run.state_stage_barriers[g] = 0
@@ -96,7 +97,7 @@ def _begin(run):
             if run.w_parent_kind[e] == 0:
                 run.state_stage_barriers[g] += 1
                 continue
-            for k in range(min(t1 - t0, run.w_stage_task0[p + 1] - run.w_stage_task0[p])):
+            for k in range(count_pairs(run.w_stage_task0, p, g)):
                 run.state_task_missing[t0 + k] += 1
 
 
@@ -301,8 +302,8 @@ def _end(run, slot):
                     _open(run, child)
             continue
         for i in range(first, first + n):
-            other = run.w_stage_task0[child] + run.state_started[i] - run.w_stage_task0[g]
-            if other >= run.w_stage_task0[child + 1]:
+            other = partner(run.w_stage_task0, g, run.state_started[i], child)
+            if other < 0:
                 continue
             run.state_task_missing[other] -= 1
             if run.state_task_missing[other] == 0 and run.state_stage_barriers[child] == 0:

@@ -13,6 +13,7 @@ import numpy as np
 from policies.dagps.kernels.space import BEGIN, END, earliest, hold, room_for
 from sim.base.jit import inlined, jit, part
 from sim.engine.kernels.heaps import binary_pop, binary_push
+from sim.workload.kernels.pairs import count_pairs, partner
 
 
 @jit
@@ -91,7 +92,7 @@ def _count_waiting(dag, label, subset):
                 dag.state_waits[child] += 1
                 continue
             t0, c0 = dag.w_task0[g], dag.w_task0[child]
-            for k in range(min(dag.w_task0[g + 1] - t0, dag.w_task0[child + 1] - c0)):
+            for k in range(count_pairs(dag.w_task0, g, child)):
                 dag.state_missing[c0 + k] += label[t0 + k] == subset
     return n
 
@@ -140,9 +141,8 @@ def _has_earlier_child(dag, g, t, turn, label, subset):
     for e in range(dag.w_child0[g], dag.w_child0[g + 1]):
         if dag.w_child_kind[e] == 0:
             continue
-        other = dag.w_task0[dag.w_child[e]] + t - dag.w_task0[g]
-        has_child = other < dag.w_task0[dag.w_child[e] + 1] and label[other] == subset
-        if has_child and dag.w_place[other] < turn:
+        other = partner(dag.w_task0, g, t, dag.w_child[e])
+        if other >= 0 and label[other] == subset and dag.w_place[other] < turn:
             return True
     return False
 
@@ -151,13 +151,11 @@ def _has_earlier_child(dag, g, t, turn, label, subset):
 def _earliest_begin(dag, space, t, g):
     """Return the latest end of task `t`'s placed parents, or the space's begin."""
     release = dag.state_release[g]
-    k = t - dag.w_task0[g]
     for e in range(dag.w_parent0[g], dag.w_parent0[g + 1]):
-        p = dag.w_parent[e]
-        other = dag.w_task0[p] + k
-        if dag.w_parent_kind[e] == 0 or other >= dag.w_task0[p + 1]:
+        if dag.w_parent_kind[e] == 0:
             continue
-        if space.state_machine[other] >= 0:
+        other = partner(dag.w_task0, g, t, dag.w_parent[e])
+        if other >= 0 and space.state_machine[other] >= 0:
             release = max(release, space.state_end[other])
     return release
 

@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from sim.base.jit import inlined, jit, part
+from sim.workload.kernels.pairs import partner
 
 BITS = 62  # of a word, which so stays positive
 ONE = np.uint64(1)  # positions are unsigned: numba checks a signed index for negative values
@@ -102,8 +103,8 @@ def _release(stages, edges, tasks, t, left, missing, ready, words):
         child, is_one_to_one = edges[e, 0], edges[e, 1]
         first, last = stages[child, 0], stages[child + 1, 0]
         if is_one_to_one:
-            first += t - stages[g, 0]
-            last = min(first + 1, last)
+            first = partner(stages[:, 0], g, t, child)
+            last = first + (first >= 0)
         elif left[g] > 0:
             continue
         for c in range(first, last):

@@ -23,6 +23,7 @@ from sim.engine.kernels.state import (
     RECORD,
     TASK_ORDER,
 )
+from sim.engine.kernels.turns import has_heap
 from sim.engine.kernels.waiting import SHARE_ORDER, rank
 
 
@@ -55,7 +56,7 @@ def next_run(st, g, task, count):
 @part
 def _out_of_order(st, g):
     """Tell whether tasks of stage `g` may start in another order than their rows."""
-    return st.w_stage_o2o[g] & 1 or (st.state_i[TASK_ORDER] and not st.w_stage_uniform[g])
+    return has_heap(st, g) or (st.state_i[TASK_ORDER] and not st.w_stage_uniform[g])
 
 
 @part

@@ -56,13 +56,14 @@ from sim.engine.kernels.state import (
     RECORD,
     REMOTE,
 )
-from sim.engine.kernels.turns import bring_forward, index_of, next_turn, turn_of
+from sim.engine.kernels.turns import bring_forward, has_heap, index_of, next_turn, turn_of
 from sim.engine.kernels.waiting import (
     kernel_queue,
     stage_drained,
     stage_ready,
     update_wait_queue,
 )
+from sim.workload.kernels.pairs import partner
 
 BLIND, POLL = 1, 2
 
@@ -88,7 +89,7 @@ def open_stage(st, g):
     """Make the tasks of stage `g`, which waits for no barrier, ready; one-to-one tasks may wait."""
     task0 = st.w_stage_task0[g]
     n = st.w_stage_task0[g + 1] - task0
-    if st.w_stage_o2o[g] & 1:
+    if has_heap(st, g):
         for turn in range(n):
             if st.state_task_missing[task0 + index_of(st, task0, turn)] == 0:
                 turn_push(st, g, turn)
@@ -111,7 +112,7 @@ def start_task(st, g, machine, in_held_slot, count):
         st.state_i[IS_REFINED] = 0
     j = st.w_stage_job[g]
     task0 = st.w_stage_task0[g]
-    if st.w_stage_o2o[g] & 1:
+    if has_heap(st, g):
         task = task0 + index_of(st, task0, turn_pop(st, g))
     else:
         if st.state_i[PREFERS]:
@@ -237,9 +238,8 @@ def end_task(st, slot):
             emit(st, TASKS_DONE, j)
     is_rerun = st.state_i[FAILS] and st.state_task_rerun[task]
     if st.state_i[ONE_TO_ONE] and st.w_stage_o2o[g] & 2 and not is_rerun:
-        first = task - st.w_stage_task0[g]
-        for index in range(first, first + count):
-            _release_children(st, g, index)
+        for ended in range(task, task + count):
+            _release_children(st, g, ended)
     if st.state_stage_left[g] == 0 and not st.state_stage_done[g]:
         _stage_done(st, g)
     if st.state_job_left[j] == 0:
@@ -283,18 +283,19 @@ def _job_done(st, j):
 
 
 @inlined
-def _release_children(st, g, index):
-    """Release the one-to-one children that wait for task `index` of stage `g`."""
+def _release_children(st, g, task):
+    """Release the one-to-one children that wait for `task` of stage `g`."""
     for e in range(st.w_edge0[g], st.w_edge0[g + 1]):
         if st.w_edge_kind[e] == 0:
             continue
         child = st.w_edge_child[e]
-        task0 = st.w_stage_task0[child]
-        if task0 + index >= st.w_stage_task0[child + 1]:
+        waiting = partner(st.w_stage_task0, g, task, child)
+        if waiting < 0:
             continue
-        st.state_task_missing[task0 + index] -= 1
-        if st.state_task_missing[task0 + index] == 0 and st.state_stage_barriers[child] == 0:
-            turn_push(st, child, turn_of(st, task0, index))
+        st.state_task_missing[waiting] -= 1
+        if st.state_task_missing[waiting] == 0 and st.state_stage_barriers[child] == 0:
+            task0 = st.w_stage_task0[child]
+            turn_push(st, child, turn_of(st, task0, waiting - task0))
             if st.state_stage_waiting[child] == 1:
                 stage_ready(st, child)
                 request_refill(st, st.w_stage_job[child])

@@ -10,6 +10,12 @@ from sim.engine.kernels.state import PREFERS, PRIORITY, TASK_ORDER
 
 
 @part
+def has_heap(st, g):
+    """Tell whether the ready tasks of stage `g` are a heap: they need not start by turn."""
+    return st.w_stage_o2o[g] & 1
+
+
+@part
 def next_task(st, g, machine):
     """Return the task of stage `g` that `machine` takes next; the stage must have a ready one."""
     task0 = st.w_stage_task0[g]
@@ -23,8 +29,8 @@ def next_turn(st, g, machine):
     The first task that prefers the machine, if all are ready at once; else the first.
     """
     task0 = st.w_stage_task0[g]
-    turn = st.state_task_heap[task0] if st.w_stage_o2o[g] & 1 else st.state_stage_next[g]
-    if st.state_i[PREFERS] and not st.w_stage_o2o[g] & 1:
+    turn = st.state_task_heap[task0] if has_heap(st, g) else st.state_stage_next[g]
+    if st.state_i[PREFERS] and not has_heap(st, g):
         turn = _preferring(st, g, machine, turn)
     return turn
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I1, I4, I8
 from sim.base.jit import jit
+from sim.workload.kernels.pairs import count_pairs
 
 
 @jit
@@ -113,7 +114,7 @@ def tails(
             child = edge_child[e]
             if edge_kind[e] == 1 and group[s] == group[child]:
                 c0 = stage_task0[child]
-                for k in range(min(n, stage_task0[child + 1] - c0)):
+                for k in range(count_pairs(stage_task0, s, child)):
                     chain[t0 + k] = max(chain[t0 + k], chain[c0 + k])
         longest = 0.0
         for k in range(t0, t0 + n):
@@ -140,7 +141,7 @@ def task_tails(
                 for k in range(first, last):
                     out[k] = max(out[k], tail[child])
                 continue
-            for k in range(min(last - first, stage_task0[child + 1] - c0)):
+            for k in range(count_pairs(stage_task0, s, child)):
                 out[first + k] = max(out[first + k], out[c0 + k])
         for k in range(first, last):
             out[k] += task_duration[k]
