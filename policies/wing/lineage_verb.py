@@ -173,10 +173,11 @@ def print_profile(store: Store, folder: str) -> None:
 
 
 def _read(args: argparse.Namespace) -> Logs:
+    # late: `--help` answers at once
     from policies.wing.lineage.files import is_parquet
     from policies.wing.lineage.logs import read_logs
     from policies.wing.lineage.openlineage import is_openlineage, read_events
-    from sim.base.reading import first_line  # late: `--help` answers at once
+    from sim.base.reading import first_line
 
     strict: OnBadRow = "error" if args.strict else "skip"
     wrappers = parse_pairs(args.settings, "--set").get("wrappers", "leave_out")

@@ -13,6 +13,7 @@ EXTRAS = {
     "sweep": ("alembic", "hydra", "mlflow", "omegaconf", "optuna", "ray", "rich", "sqlalchemy"),
     "frames": ("pandas",),
     "plots": ("matplotlib", "plotly"),
+    "schedules": ("croniter",),
 }
 """Packages that each extra in ``pyproject.toml`` installs, by import name.
 

@@ -54,19 +54,7 @@ def optimum(
         project's requirements, is not installed.
     """
     cp = _solver()
-    if cluster.fungible:
-        raise InputError(
-            f"the exact bound does not support overbooking, and {', '.join(cluster.fungible)} may "
-            "be overbooked; use a cluster without fungible resources, or tight_lb of "
-            "sim.lower_bound",
-            rule="fungible resource",
-        )
-    if len(cluster.slowdowns):
-        raise InputError(
-            "the exact bound does not support periods of another speed; use a cluster without "
-            "slowdowns, or tight_lb of sim.lower_bound",
-            rule="slow periods",
-        )
+    _check_cluster(cluster)
     columns = workload.columns
     stage_demands(columns, cluster)  # raises if a resource is missing
     demand, shapes, count = quantized(columns, cluster)
@@ -137,6 +125,23 @@ def optimum(
     lower = solver.best_objective_bound / scale
     is_known = status in (cp.OPTIMAL, cp.FEASIBLE) and exact
     return lower, solver.objective_value / scale if is_known else float("inf")
+
+
+def _check_cluster(cluster: Cluster) -> None:
+    """Refuse what the model of the solver has not."""
+    if cluster.fungible:
+        raise InputError(
+            f"the exact bound does not support overbooking, and {', '.join(cluster.fungible)} may "
+            "be overbooked; use a cluster without fungible resources, or tight_lb of "
+            "sim.lower_bound",
+            rule="fungible resource",
+        )
+    if len(cluster.slowdowns):
+        raise InputError(
+            "the exact bound does not support periods of another speed; use a cluster without "
+            "slowdowns, or tight_lb of sim.lower_bound",
+            rule="slow periods",
+        )
 
 
 def _parents(workload: Workload, stage: int) -> list[tuple[int, bool]]:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from sim.transforms.demands import amplify, fit_machines
     from sim.transforms.draws import bootstrap
     from sim.transforms.faults import fail_tasks, straggle
-    from sim.transforms.load import change_load
     from sim.transforms.past import history_and_trace, record_runs
     from sim.transforms.placement import deal_queues, place_inputs
     from sim.transforms.planning import add, faster, without_queue
@@ -35,7 +34,6 @@ __all__ = [
     "apply",
     "arrive",
     "bootstrap",
-    "change_load",
     "deal_queues",
     "fail_tasks",
     "faster",

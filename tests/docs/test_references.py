@@ -12,7 +12,6 @@ import pytest
 from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent
-MAX_WORDS = 30_500
 MAX_WORDS_OF_A_SYSTEM = 1_200
 SYSTEMS = ("alibaba", "backfilling", "dagps", "jockey", "lineage", "slearn", "synthetic", "wing")
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("decisions/*.md"), ROOT / "CONTRIBUTING.md"])
@@ -57,9 +56,8 @@ def test_mentioned_pages_exist() -> None:
     assert not [line for line, name in mentions if not (ROOT / name).exists()]
 
 
-def test_pages_are_short() -> None:
+def test_pages_of_systems_are_short() -> None:
     words = {page.stem: len(page.read_text("utf-8").split()) for page in DOCS.glob("*.md")}
-    assert sum(words.values()) <= MAX_WORDS
     for name, n in words.items():
         if name.startswith(SYSTEMS):
             assert n <= MAX_WORDS_OF_A_SYSTEM, name

@@ -95,9 +95,8 @@ def synthesize(
     InputError
         On an unknown job, deadline or change, or a number out of range.
     """
-    from policies.jockey.scope_jobs.make import (
-        make,  # loads scipy, which listing options does not need
-    )
+    # loads scipy, which listing options does not need
+    from policies.jockey.scope_jobs.make import make
     from policies.jockey.scope_jobs.templates import NAMES
 
     name, _, job_deadline = job.partition("/")

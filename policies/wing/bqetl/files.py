@@ -20,6 +20,7 @@ import numpy as np
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
+from sim.base.extras import importing
 from sim.base.reading import BadLineError, BadRows, OnBadRow, handle_bad_line, read_text
 
 WORDS: Final = {
@@ -143,7 +144,8 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str,
 
 def is_schedule(text: str) -> bool:
     """Return whether `text` is a schedule that `run_times` can evaluate."""
-    from croniter import croniter
+    with importing("schedules"):
+        from croniter import croniter
 
     plain = text.removeprefix("@")
     return (
@@ -156,7 +158,8 @@ def is_schedule(text: str) -> bool:
 
 def run_times(schedule: str, begin: datetime, end_s: float) -> F8:
     """Return the times in [0, end_s) at which a schedule runs, s from `begin` (UTC)."""
-    from croniter import croniter_range
+    with importing("schedules"):
+        from croniter import croniter_range
 
     plain = schedule.removeprefix("@")
     if plain == ONCE:

@@ -96,9 +96,10 @@ def logs(
     weeks: tuple[int, int] = (-2, 2),
 ) -> Logs:
     """Return the logs of the same four weeks, as a data platform would have written them."""
+    # as above
     from policies.wing.cosmos.month import draw_month
     from policies.wing.cosmos.tables import tables
-    from policies.wing.lineage import make_logs  # as above
+    from policies.wing.lineage import make_logs
 
     if len(weeks) != 2 or not -2 <= weeks[0] < weeks[1] <= 2:
         raise InputError(f"weeks must be two rising whole numbers from -2 to 2, not {weeks!r}")
