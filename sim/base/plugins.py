@@ -36,7 +36,7 @@ class Plugins:
 
     kind: str  # noun for messages: trace, generator, evaluator
     package: str
-    entry: str
+    entry: str  # "": the function has the plug-in's name
     installed: str  # kind of `sim.base.entry_points`
     helpers: tuple[str, ...] = ()
 
@@ -47,14 +47,21 @@ class Plugins:
     def _own(self) -> list[str]:
         return [name for name in module_names(self.package) if name not in self.helpers]
 
-    def module(self, name: str) -> ModuleType:
-        """Import the module of a plug-in.
+    def module(self, name: str, own: str | None = None) -> ModuleType:
+        """Import the module of a plug-in: `own`, a user's in any folder, or the one of the name.
 
         Raises
         ------
         InputError
-            If the name is unknown (suggests the closest), or an installed module is broken.
+            If the name is unknown (suggests the closest), an installed module is broken, or the
+            user's can't be imported or has no entry function.
         """
+        if own is not None:
+            module = import_user_module(self.kind, own)
+            if not callable(getattr(module, self.entry or name, None)):
+                message = f"{module.__file__} has no function {self.entry or name}"
+                raise InputError(f"{message}{same_name_hint(module)}")
+            return module
         if name in self._own():
             return importlib.import_module(f"{self.package}.{name}")
         if name in entry_points.installed(self.installed):
@@ -68,9 +75,9 @@ class Plugins:
         has_part = is_package and importlib.util.find_spec(place) is not None
         return importlib.import_module(place) if has_part else None
 
-    def function(self, name: str) -> Any:
+    def function(self, name: str, own: str | None = None) -> Any:
         """Return the entry function of a plug-in; raise as `module` does."""
-        return getattr(self.module(name), self.entry)
+        return getattr(self.module(name, own), self.entry or name)
 
 
 @cache

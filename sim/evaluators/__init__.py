@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import pyarrow as pa
 
-from sim.base.errors import EvaluatorError, InputError
-from sim.base.plugins import Plugins, check_names, import_user_module, same_name_hint
+from sim.base.errors import EvaluatorError
+from sim.base.plugins import Plugins, check_names
 from sim.base.plugins import options as options_of
 from sim.base.text import is_utf8
 from sim.metrics import METRICS, UTILIZATION
@@ -46,12 +46,12 @@ def names() -> list[str]:
 
 def options(name: str, module: str | None = None) -> dict[str, Any]:
     """Return the options of an evaluator with their defaults."""
-    return options_of(_module(name, module).evaluate, _N_GIVEN)
+    return options_of(EVALUATORS.module(name, module).evaluate, _N_GIVEN)
 
 
 def uses_policy(name: str, module: str | None = None) -> bool:
     """Test if an evaluator needs a policy."""
-    return bool(getattr(_module(name, module), "USES_POLICY", True))
+    return bool(getattr(EVALUATORS.module(name, module), "USES_POLICY", True))
 
 
 def evaluate(
@@ -89,7 +89,7 @@ def evaluate(
         utilization of an unknown resource.
     """
     check_names(f"option of {name}", chosen, options(name, module))
-    evaluator = _module(name, module)
+    evaluator = EVALUATORS.module(name, module)
     result = _check_result(name, evaluator.evaluate(run, workload, cluster, policy, seed, **chosen))
     if module is not None:
         _check_shares(name, result[0], (*cluster.resources, *workload.resources))
@@ -147,13 +147,3 @@ def _number(name: str, key: str, value: Any) -> float:
 
 def _type_name(value: object) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
-
-
-def _module(name: str, own_module: str | None) -> Any:
-    if own_module is None:
-        return EVALUATORS.module(name)
-    module = import_user_module("evaluator's", own_module)
-    if not callable(getattr(module, EVALUATORS.entry, None)):
-        message = f"{module.__file__} has no function evaluate(run, workload, cluster, ...)"
-        raise InputError(f"{message}{same_name_hint(module)}")
-    return module

@@ -29,24 +29,26 @@ def names() -> list[str]:
     return GENERATORS.names()
 
 
-def options(name: str) -> dict[str, Any]:
-    """Return the options of the generator `name` with their defaults.
+def options(name: str, module: str | None = None) -> dict[str, Any]:
+    """Return the options of the generator `name`, or of a user's `module`, with their defaults.
 
     Raises
     ------
     InputError
         If there is no such generator; the message names the nearest.
     """
-    return options_of(GENERATORS.function(name))
+    return options_of(GENERATORS.function(name, module))
 
 
-def synthesize(name: str, **chosen: Any) -> Workload:
+def synthesize(name: str, *, module: str | None = None, **chosen: Any) -> Workload:
     """Synthesize a workload from published or fitted statistics.
 
     Parameters
     ----------
     name : str
-        One of `names`, e.g. ``"alibaba2018"``.
+        One of `names`, e.g. ``"alibaba2018"``; any with a `module`.
+    module : str, optional
+        The importable module of a user's own generator.
     **chosen
         Options of the generator; all of them take ``jobs`` and ``seed``.
 
@@ -60,9 +62,9 @@ def synthesize(name: str, **chosen: Any) -> Workload:
     InputError
         On an unknown name or option (the nearest valid one is named) or a value out of range.
     """
-    check_names(f"option of {name}", chosen, options(name))
+    check_names(f"option of {name}", chosen, options(name, module))
     jobs = chosen.get("jobs")
     if isinstance(jobs, int) and jobs > FEW_JOBS:
         check_memory(jobs * JOB_BYTES, f"{jobs:,} jobs of {name}", "take fewer jobs")
-    workload: Workload = GENERATORS.function(name)(**chosen)
+    workload: Workload = GENERATORS.function(name, module)(**chosen)
     return workload

@@ -28,21 +28,23 @@ def names() -> list[str]:
     return FORMATS.names()
 
 
-def options(name: str) -> dict[str, Any]:
-    """Return the options of a format's reader with their defaults.
+def options(name: str, module: str | None = None) -> dict[str, Any]:
+    """Return the options of a format's reader, or of a user's `module`, with their defaults.
 
     Raises
     ------
     InputError
         If there is no such format; the message names the most similar one.
     """
-    return options_of(FORMATS.function(name), n_fixed=1)
+    return options_of(FORMATS.function(name, module), n_fixed=1)
 
 
-def read_trace(name: str, path: str | os.PathLike[str], **chosen: Any) -> Workload:
-    """Read the trace at `path` in the format `name`."""
-    check_names(f"option of trace {name}", chosen, options(name))
-    read = FORMATS.function(name)
+def read_trace(
+    name: str, path: str | os.PathLike[str], *, module: str | None = None, **chosen: Any
+) -> Workload:
+    """Read the trace at `path` in the format `name`; with `module`, by a user's own reader."""
+    check_names(f"option of trace {name}", chosen, options(name, module))
+    read = FORMATS.function(name, module)
     hints = type_hints(read)
     for option, value in chosen.items():
         check(option, value, hints[option])

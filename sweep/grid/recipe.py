@@ -22,7 +22,7 @@ WINDOW_KEYS = ("begin_s", "end_s")
 AFTER = "after"
 """Key of a trace: transforms, ``[{name: options}, ...]``, that apply once arrivals are stretched
 and the cluster is sized, so that neither follows them."""
-GENERIC_KEYS = ("format", "synth", "path", "transforms", AFTER, *WINDOW_KEYS)
+GENERIC_KEYS = ("format", "synth", "module", "path", "transforms", AFTER, *WINDOW_KEYS)
 """Keys of a trace that are not options of its generator or reader."""
 ADD = "add"
 """Transform whose option is another trace's configuration."""
@@ -49,11 +49,12 @@ def all_transforms(trace: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
 def _read(trace: Mapping[str, Any]) -> Workload:
     """Draw or read the workload, cut it to its window, apply the transforms before any stretch."""
     options = {key: value for key, value in trace.items() if key not in GENERIC_KEYS}
+    module = trace.get("module")
     try:
         if "synth" in trace:
-            workload = sim.synthesize(trace["synth"], **options)
+            workload = sim.synthesize(trace["synth"], module=module, **options)
         else:
-            workload = sim.read_trace(trace["format"], trace["path"], **options)
+            workload = sim.read_trace(trace["format"], trace["path"], module=module, **options)
     except OSError as error:
         raise InputError(f"can't be read: {error}", file=trace.get("path")) from error
     begin, end = (trace.get(key) for key in WINDOW_KEYS)

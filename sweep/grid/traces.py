@@ -34,12 +34,6 @@ def check(option: str, trace: Mapping[str, Any], *, has_files: bool = True) -> N
             f"trace={option} must name either a format to read or a synth to draw from, "
             f"not {' and '.join(key for key in SOURCES if key in trace) or 'neither'}"
         )
-    if "module" in trace:
-        raise InputError(
-            f"trace={option}: a trace can't name a module; convert your data with a script to a "
-            "folder of Parquet files, and read it with format: parquet (docs/your_own_trace.md)",
-            rule="unknown key",
-        )
     for key in WINDOW_KEYS:
         value = trace.get(key)
         if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):
@@ -65,7 +59,7 @@ def identity(
     options = {
         key: value if key in SOURCES else _with_digests(value, digest)
         for key, value in with_paths(trace, lambda path: "").items()
-        if key != "path"
+        if key not in ("path", "module")  # where it lies; its sources count by themselves
     }
     parts: dict[str, Any] = {"trace": options, "files": [], "stretch": None}
     if "path" in trace:
@@ -128,7 +122,8 @@ def source(trace: Mapping[str, Any]) -> tuple[Callable[..., Workload], dict[str,
     module: Any = synth if "synth" in trace else formats
     plugins = synth.GENERATORS if "synth" in trace else formats.FORMATS
     name = trace["synth" if "synth" in trace else "format"]
-    return plugins.function(name), module.options(name)
+    own = trace.get("module")
+    return plugins.function(name, own), module.options(name, own)
 
 
 def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:

@@ -72,8 +72,14 @@ def _workload_sources(trace: Mapping[str, Any]) -> tuple[str, Table]:
 
 
 def _registered(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the registry and name of a trace's reader or generator, and of its transforms."""
-    yield (GENERATORS, trace["synth"]) if "synth" in trace else (READERS, trace["format"])
+    """Yield the registry and name of a trace's reader or generator, and of its transforms.
+
+    The registry is empty for the module of a user's own.
+    """
+    if trace.get("module") is not None:
+        yield "", trace["module"]  # a user's own
+    else:
+        yield (GENERATORS, trace["synth"]) if "synth" in trace else (READERS, trace["format"])
     for name, chosen in recipe.all_transforms(trace):
         yield TRANSFORMS, name
         if name == recipe.ADD:
@@ -102,7 +108,9 @@ def _cached_workload_sources(
     registered: tuple[tuple[str, str], ...], search_path: tuple[str, ...]
 ) -> tuple[str, Table]:
     recipe_module = recipe.make.__module__
-    roots = set[str]().union(*(sources.registry_modules(*plugin) for plugin in registered))
+    roots = {name for registry, name in registered if not registry}
+    plugins = [plugin for plugin in registered if plugin[0]]
+    roots = roots.union(*(sources.registry_modules(*plugin) for plugin in plugins))
     table = sources.closure([recipe_module, *roots], dispatcher=recipe_module)
     return sources.digest_table(table), table
 

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, summary_line
@@ -61,11 +61,15 @@ class Connection:
         self._head_seen_s = time.monotonic()
         self.update()
 
-    def expect(self, specs: Iterable[CellSpec]) -> None:
-        """Set the cells to run, before `open`: the nodes of a cluster are checked for them."""
+    def expect(self, specs: Iterable[CellSpec], trace_modules: Collection[str | None]) -> None:
+        """Set the cells to run, and the user's modules that read or draw their traces.
+
+        Before `open`: the nodes of a cluster are checked for them.
+        """
         if self._launcher["kind"] == "ray":
             is_sent = self._launcher.get("send_code", True)
-            self.nodes.expect(specs, self._python_path, is_sent=is_sent)
+            own = sorted(filter(None, trace_modules))
+            self.nodes.expect(specs, self._python_path, own, is_sent=is_sent)
 
     def update(self, *, at_once: bool = False) -> bool:
         """Update the nodes that are up, at intervals; tell whether the interval was over."""

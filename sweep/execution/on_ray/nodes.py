@@ -69,10 +69,18 @@ class Nodes:
         self._last_recheck_s = -RECHECK_EVERY_S
 
     def expect(
-        self, specs: Iterable[CellSpec], python_path: Sequence[str], *, is_sent: bool = True
+        self,
+        specs: Iterable[CellSpec],
+        python_path: Sequence[str],
+        trace_modules: Sequence[str] = (),
+        *,
+        is_sent: bool = True,
     ) -> None:
         """Set the cells to run: nodes that join from now on are checked for them."""
-        self._environment = {**preflight.driver_environment(specs, python_path), "sent": is_sent}
+        self._environment = {
+            **preflight.driver_environment(specs, python_path, trace_modules),
+            "sent": is_sent,
+        }
 
     @property
     def modules(self) -> list[str]:

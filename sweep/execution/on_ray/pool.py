@@ -132,7 +132,9 @@ class RayRunner:
     def _open(self, work: Sequence[PlannedCell], workloads: Workloads) -> Iterator[str]:
         yield "starting Ray" if self._launcher["kind"] == "local" else "joining the cluster"
         if self._simulate is None:
-            self._connection.expect(cell.spec for cell in work)
+            self._connection.expect(
+                (cell.spec for cell in work), {cell.cell.trace.get("module") for cell in work}
+            )
         if not self._connection.is_open:
             self._connection.open()
         self._is_ready = True

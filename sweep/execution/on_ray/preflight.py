@@ -31,13 +31,17 @@ _Named = tuple[str, str | None]
 """A policy or an evaluator: its name, and the module if it is the user's own."""
 
 Environment = dict[str, Any]
-"""The driver's ``python``, ``packages`` and ``python_path``; ``cells`` and their ``table``."""
+"""The driver's ``python``, ``packages`` and ``python_path``; ``cells``, modules of ``traces``,
+``table`` of digests."""
 
 
-def driver_environment(cells: Iterable[Any], python_path: Sequence[str]) -> Environment:
+def driver_environment(
+    cells: Iterable[Any], python_path: Sequence[str], trace_modules: Sequence[str] = ()
+) -> Environment:
     """Describe the environment that `cells` (their specs) have on this machine.
 
-    The caller adds ``sent`` if the sources were sent to the node, and ``again`` on a second check.
+    `trace_modules` are the user's own that read or draw the cells' traces. The caller adds
+    ``sent`` if the sources were sent to the node, and ``again`` on a second check.
     """
     names = (
         (configured.get("name"), configured.get("module"))
@@ -50,7 +54,8 @@ def driver_environment(cells: Iterable[Any], python_path: Sequence[str]) -> Envi
         "packages": {name: installed_version(name) for name in PACKAGES},
         "python_path": list(python_path),
         "cells": distinct,
-        "table": _module_digests(distinct),
+        "traces": [*trace_modules],
+        "table": _module_digests(distinct, trace_modules),
     }
 
 
@@ -93,7 +98,7 @@ def _check_sources(expected: Environment) -> list[str]:
         _leave_deleted_folder()
         if expected.get("again"):
             _forget()
-        table = _module_digests(expected["cells"])
+        table = _module_digests(expected["cells"], expected.get("traces", ()))
     except ImportError as error:
         return [f"the project is not installed ({error}): {way_out}"]
     except Exception as error:
@@ -130,16 +135,19 @@ def _named(configured: Mapping[str, Any]) -> _Named:
     return configured["name"], configured.get("module")
 
 
-def _module_digests(cells: Iterable[tuple[_Named, _Named]]) -> dict[str, str]:
+def _module_digests(
+    cells: Iterable[tuple[_Named, _Named]], trace_modules: Iterable[str] = ()
+) -> dict[str, str]:
     """Digests of all modules that these cells come from, and of the modules that run them."""
     # on a node the project may be missing, which `check_node` reports
     import policies
     import policies.registry
-    from sim.base.sources import module_meaning, modules
+    from sim.base.sources import closure, module_meaning, modules
     from sweep.store import sources
 
     runners = {name: modules.find(name) for name in RUN_TASKS}
     table = {name: module_meaning(module).digest for name, module in runners.items() if module}
+    table.update(closure(trace_modules))
     for (policy, policy_module), (evaluator, evaluator_module) in cells:
         if policy_module is not None:
             policies.registry.load(policy_module)

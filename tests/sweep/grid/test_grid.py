@@ -7,11 +7,12 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep.execution import cells_table
-from sweep.grid import grid
+from sweep.grid import grid, traces
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
 from sweep.grid.overrides import parse
 from sweep.stats.arrange import build_columns
+from sweep.store import sources
 from tests.sweep.small import request, write_workload
 
 
@@ -155,7 +156,12 @@ def test_an_unknown_policy_without_a_module_says_to_add_one(
     ("text", "message"),
     [
         ("format: swff", r"unknown trace format 'swff'; did you mean 'swf'\? valid: alibaba2018, "),
-        ("format: swf\nmodule: mine", r"a trace can't name a module; .*docs/your_own_trace\.md"),
+        (
+            "format: swf\nmodule: nowhere_at_all",
+            "trace format module 'nowhere_at_all' can't be imp",
+        ),
+        ("format: swf\nmodule: tests.ports", r"tests/ports\.py has no function read"),
+        ("synth: mine\nmodule: tests.ports", r"tests/ports\.py has no function synthesize"),
         ("synth: recuring", "unknown generator 'recuring'; did you mean 'recurring'"),
     ],
 )
@@ -164,6 +170,37 @@ def test_a_users_trace_of_no_known_format(tmp_path: Path, text: str, message: st
     (tmp_path / "trace" / "mine.yaml").write_text(f"{text}\npath: x\n")
     with pytest.raises(InputError, match=message):
         build("trace=mine", config_dirs=(str(tmp_path),))
+
+
+@pytest.mark.parametrize("kind", ["format", "synth"])
+def test_a_trace_by_a_module_of_ones_own(tmp_path: Path, kind: str, monkeypatch: Any) -> None:
+    function = {
+        "format": "read(path, *, times: int = 1)",
+        "synth": "synthesize(jobs: int = 2, seed: int = 0, times: int = 1)",
+    }[kind]
+    module = tmp_path / f"own_{kind}.py"
+    text = (
+        f"import sim\n\n\ndef {function}:\n"
+        "    job = {'submit_s': 0.0, 'stages': [{'durations_s': [5.0 * times]}]}\n"
+        "    return sim.Workload.from_jobs([job])\n"
+    )
+    module.write_text(text)
+    (tmp_path / "log").write_text("")
+    (tmp_path / "trace").mkdir()
+    path = f"path: {tmp_path / 'log'}\n" if kind == "format" else ""
+    option = f"{kind}: mine\nmodule: own_{kind}\n{path}times: 1\n"
+    (tmp_path / "trace" / "mine.yaml").write_text(option)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ("policy=fifo", "trace=mine", "cluster.count=1", "trace.times=3")
+    (cell,) = build(*words, config_dirs=(str(tmp_path),)).cells
+    assert traces.prepare(cell.trace, cell.cluster).columns.task_duration.tolist() == [15.0]
+    before = sources.workload_digest(cell.trace)
+    assert f"own_{kind}" in sources.workload_table(cell.trace)
+    module.write_text(text.replace("5.0", "6.0"))
+    sources.forget()
+    assert sources.workload_digest(cell.trace) != before
+    with pytest.raises(InputError, match="'tims'; did you mean 'times'"):
+        build(*words, "+trace.tims=3", config_dirs=(str(tmp_path),))
 
 
 def test_a_users_policy_that_can_not_be_built(tmp_path: Path, trace: list[str]) -> None:
