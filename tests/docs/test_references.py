@@ -47,6 +47,17 @@ def exists(name: str) -> bool:
     return False
 
 
+@pytest.mark.parametrize("room", sorted((ROOT / "policies").glob("*/README.md")), ids=str)
+def test_paths_of_a_system_exist(room: Path) -> None:
+    text = room.read_text(encoding="utf-8")
+    paths = re.findall(r"`([\w./]+(?:/|\.py|\.yaml|\.toml))`", text)
+    links = re.findall(r"\]\(([\w./]+)\)", text)
+    assert len(paths) > 4
+    assert not [p for p in paths if not ((room.parent / p).exists() or (ROOT / p).exists())]
+    assert not [link for link in links if not (room.parent / link).exists()]
+    assert len(text.splitlines()) <= 30
+
+
 def test_mentioned_pages_exist() -> None:
     command = ["git", "grep", "-nIE", r"docs/[a-z0-9_/-]+\.md", "--", ".", ":!CHANGELOG.md"]
     command.append(":!results/judged.yaml")  # where a rule was when it judged
