@@ -68,6 +68,16 @@ class Plugins:
             return entry_points.load(self.installed, name)
         raise InputError(unknown(self.kind, name, self.names()), rule=f"unknown {self.kind}")
 
+    def working(self) -> dict[str, ModuleType]:
+        """Import all plug-ins; a broken one that a package installed is named, and left out."""
+        modules = {}
+        for name in self.names():
+            try:
+                modules[name] = self.module(name)
+            except InputError as error:
+                print(f"warning: {error}", file=sys.stderr)
+        return modules
+
     def part(self, name: str, part: str) -> ModuleType | None:
         """Import a module of that name inside a plug-in's package; None if it has none."""
         place = f"{self.module(name).__name__}.{part}"

@@ -60,7 +60,8 @@ _FIRST = (
 )
 """First metrics in tables, in this order; others follow."""
 
-_ALL = {name: m for f in FAMILIES.names() for name, m in FAMILIES.module(f).METRICS.items()}
+_FAMILIES = FAMILIES.working()
+_ALL = {name: m for family in _FAMILIES.values() for name, m in family.METRICS.items()}
 METRICS: dict[str, Metric] = {
     name: _ALL[name] for name in (*_FIRST, *sorted(_ALL.keys() - {*_FIRST}))
 }
@@ -149,8 +150,8 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
         By metric name.
     """
     computed: dict[str, float] = {}
-    for family in FAMILIES.names():
-        computed |= FAMILIES.function(family)(run, bounds)
+    for family in _FAMILIES.values():
+        computed |= family.compute(run, bounds)
     first = [name for name in METRICS if name in computed]
     return {name: computed[name] for name in (*first, *sorted(computed.keys() - {*first}))}
 
