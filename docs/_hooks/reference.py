@@ -109,10 +109,10 @@ def _traces() -> str:
     parts = ["# Traces", "", *_options("trace"), ""]
     parts += ["## Readers of real traces", "", "`format:` in a trace's YAML names one."]
     for name in sim.traces.names():
-        parts += ["", *_named(name, f"sim.traces.{name}.read")]
+        parts += ["", *_named(name, f"{sim.traces.FORMATS.module(name).__name__}.read")]
     parts += ["", "## Generators", "", "`synth:` in a trace's YAML names one."]
     for name in sim.synth.names():
-        parts += ["", *_named(name, f"sim.synth.{name}.synthesize")]
+        parts += ["", *_named(name, f"{sim.synth.GENERATORS.module(name).__name__}.synthesize")]
     return _page(parts)
 
 
@@ -141,7 +141,7 @@ def _evaluators() -> str:
     parts = ["# Evaluators", "", "What a cell computes and stores. The default simulates."]
     parts += ["", *_options("evaluator"), "", "## Each of them"]
     for name in sim.evaluators.names():
-        parts += ["", *_named(name, f"sim.evaluators.{name}.evaluate")]
+        parts += ["", *_named(name, f"{sim.evaluators.EVALUATORS.module(name).__name__}.evaluate")]
     return _page(parts)
 
 

@@ -135,6 +135,8 @@ class Options:
         from omegaconf.errors import OmegaConfBaseException
 
         overrides = [f"{group}={self.check(group, name)}" for group, name in choices.items()]
+        missing = (g for g, name in _defaults().items() if name not in self.files.get(g, (name,)))
+        overrides += [f"~{group}" for group in missing if group not in choices]  # of a package
         for folder in self.user_dirs:
             check_aliases(folder)
         try:

@@ -314,8 +314,7 @@ def _axes(
     lines: Mapping[str, Assignment], defaults: Mapping[str, Any], options: Options
 ) -> dict[str, tuple[Any, ...]]:
     axes: dict[str, tuple[Any, ...]] = {
-        "policy": (options.default("policy"),),
-        "trace": (options.default("trace"),),
+        **{key: () if key in lines else (options.default(key),) for key in ("policy", "trace")},
         "capacity": (defaults["capacity"],),
         "seed": (defaults["seed"],),
     }

@@ -67,13 +67,8 @@ def build(name: str, params: dict) -> policies.Policy:
 
 
 @cache
-def recurring_jobs(seed: int) -> sim.Workload:
-    return recurring(seed)
-
-
-@cache
-def one_job(seed: int) -> sim.Workload:
-    return recurring(seed, n_jobs=1)
+def recurring_jobs(seed: int, own_columns: tuple[str, ...], n_jobs: int = 30) -> sim.Workload:
+    return recurring(seed, own_columns, n_jobs)
 
 
 def differs(policy: policies.Policy, knows: Knows, n_seeds: int = 2) -> bool:
@@ -91,14 +86,18 @@ def worlds(policy: policies.Policy, seed: int) -> list[tuple[sim.Workload, sim.C
     """Return workloads with their clusters."""
     if policy.rigid_jobs:
         return [(rigid_crowd(seed), SLOTS)]
-    workload = recurring_jobs(seed)
+    workload = recurring_jobs(seed, policy.own_columns)
     if isinstance(policy, Jockey):
         return [(workload, SLOTS)]  # tokens
     if isinstance(policy, Placing):
         return [(workload, MACHINES), (sharing_devices(seed), sim.Cluster.mixed(DEVICES))]
     if seed == 1:
         return [(workload, MACHINES)]
-    return [(workload, SLOTS), (workload, MACHINES), (one_job(seed), MACHINES)]
+    return [
+        (workload, SLOTS),
+        (workload, MACHINES),
+        (recurring_jobs(seed, policy.own_columns, 1), MACHINES),
+    ]
 
 
 def name_of(case: object) -> str:
