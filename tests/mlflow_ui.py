@@ -43,7 +43,7 @@ def served(results: Path, work: Path) -> Iterator[Served]:
     port, log = any_port(), work / "log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sweep.questions.ui", str(results), "--port", str(port)],
+            [sys.executable, "-m", "sweep", "ui", str(results), "--port", str(port)],
             cwd=work,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=out,

@@ -19,8 +19,8 @@ import sim.workload.schema
 import sweep.cli.main
 from policies.base import meanings
 from sim.base.parameters import describe_type, type_hints
+from sweep.cli import verbs
 from sweep.cli.overview import overview
-from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options, bundled
 from sweep.stats.metric_format import sort_metrics, style
 
@@ -38,7 +38,7 @@ def _commands() -> str:
     exits = text[text.rindex("\nmore help\n") :]
     parts = ["# Commands", "", "## python -m sweep", "", *_fenced("text", head + "\n" + exits)]
     parts += ["", "The options of each group are on the next pages."]
-    for verb in VERBS:
+    for verb in verbs.names():
         text = sweep.cli.main.parser(verb).format_help()
         parts += ["", f"### python -m sweep {verb}", "", *_fenced("text", text)]
     top = sim.cli.main.parser()

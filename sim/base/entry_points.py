@@ -32,7 +32,7 @@ PROJECT = "cluster-sweep"
 MODULES_FOUND = ()  # entries are named where a kind is used (`sim.base.sources.meaning`)
 
 _ROOT = Path(__file__).resolve().parents[2]
-_SENT = Path(__file__).with_name("entry_points.json")
+SENT = Path(__file__).with_name("entry_points.json")
 """Table of code that was sent to another machine, without its metadata."""
 
 
@@ -98,8 +98,8 @@ def _by_kind() -> dict[str, dict[str, Entry]]:
 
 def _entries() -> Iterator[tuple[str, Entry]]:
     """Yield kinds and entries, the project's first, the others by package and name."""
-    if _SENT.is_file():
-        for kind, rows in json.loads(_SENT.read_text(encoding="utf-8")).items():
+    if SENT.is_file():
+        for kind, rows in json.loads(SENT.read_text(encoding="utf-8")).items():
             yield from ((kind, Entry(*row)) for row in rows)
         return
     own = list(_checkout_entries())

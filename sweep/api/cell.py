@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.base import entry_points
 from sim.base.errors import InputError
 from sweep import driver
 from sweep.api import frames
@@ -19,7 +20,8 @@ from sweep.store.folder import SweepFolder
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sweep.questions.timeline.page import Page
+DRAWING = "show.timeline"
+"""Entry point, of the kind ``verbs``, that draws cells."""
 
 
 class Cell:
@@ -74,7 +76,7 @@ class Cell:
         prepared, planned = driver.plan_cell(driver.repeat_request(self._folder), self.labels)
         return rerun.rerun_and_store(prepared, planned, self._row["key"]).jobs
 
-    def timeline(self, beside: Cell | None = None) -> Page:
+    def timeline(self, beside: Cell | None = None) -> Any:
         """Run the cell again and draw who ran where and when, what waited, and why.
 
         Parameters
@@ -84,7 +86,7 @@ class Cell:
 
         Returns
         -------
-        sweep.questions.timeline.page.Page
+        Page
             It shows itself in a notebook; ``write(path)`` keeps it.
 
         Raises
@@ -92,20 +94,15 @@ class Cell:
         InputError
             If a run has more than a million tasks.
         """
-        # they bring numba, which other attributes do not need
-        from sweep.questions.timeline import page
-        from sweep.questions.timeline.timelines import timeline
-
+        drawing = entry_points.load("verbs", DRAWING)  # brings numba, which nothing else here needs
         cells = [self] if beside is None else [self, beside]
-        return page.draw([timeline(cell._folder, cell._row) for cell in cells])
+        return drawing.draw([drawing.rerun(cell._folder, cell._row) for cell in cells])
 
     def perfetto(self, path: str | Path) -> None:
         """Run the cell again and write it in Chrome's trace format (.json or .json.gz)."""
-        # as above
-        from sweep.questions.timeline import perfetto
-        from sweep.questions.timeline.timelines import timeline
-
-        perfetto.write(timeline(self._folder, self._row), Path(path).expanduser())
+        drawing = entry_points.load("verbs", DRAWING)
+        timeline = drawing.rerun(self._folder, self._row)
+        drawing.write_perfetto(timeline, Path(path).expanduser())
 
     def __repr__(self) -> str:
         labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)

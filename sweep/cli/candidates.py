@@ -15,7 +15,8 @@ from typing import Any
 
 import yaml
 
-from sweep.cli.verbs import FLAGS, SWEEP_VERBS, TOPICS, VERBS, is_bare, verb_position
+from sweep.cli import verbs
+from sweep.cli.verbs import TOPICS, is_bare, takes, verb_position
 from sweep.grid.options import GROUPS, SWEPT_GROUPS, Options, bundled
 
 SHELLS = ("bash", "zsh", "fish")
@@ -39,14 +40,14 @@ def candidates(words: Sequence[str]) -> list[str]:
             *_values("trace", "", before, options),
         )
     elif last.startswith("-"):
-        words_to_offer = FLAGS.get(verb, ("--help",))
+        words_to_offer = verbs.about(verb).flags if verb in verbs.names() else ("--help",)
     elif "=" in last:
         key, _, value = last.partition("=")
         words_to_offer = _values(key, value, before, options)
     else:
-        verbs = () if position is not None else (*VERBS, "help")
+        offered = () if position is not None else (*verbs.names(), "help")
         names = _names(verb, position, before, options)
-        words_to_offer = (*verbs, *names, *_keys(verb, last, before, options))
+        words_to_offer = (*offered, *names, *_keys(verb, last, before, options))
     return list(dict.fromkeys(word for word in words_to_offer if word.startswith(last)))
 
 
@@ -62,19 +63,23 @@ def _names(
     verb: str, position: int | None, before: Sequence[str], options: Options
 ) -> Iterator[str]:
     """Yield the names that a verb takes: sweeps, experiments, shells."""
-    if verb in SWEEP_VERBS:
+    if _takes(verb, "SWEEP"):
         results = Path(_last_value("paths.results", before) or "results").expanduser()
         ids = [path.name for path in (results / "sweeps").glob("*")]
         ids += [path.stem for path in (results / "journal").glob("*.jsonl")]
         yield from sorted({name.rpartition("-")[0] for name in ids} | {*ids})
-    elif verb == "reproduce":
+    elif _takes(verb, "EXPERIMENT"):
         yield from options.names("experiment")
     elif verb == "completion" and not any(is_bare(word) for word in before[(position or 0) + 1 :]):
         yield from SHELLS
 
 
+def _takes(verb: str, word: str) -> bool:
+    return verb in verbs.names() and takes(verb, word)
+
+
 def _keys(verb: str, last: str, before: Sequence[str], options: Options) -> Iterator[str]:
-    if verb in (*SWEEP_VERBS, "list", "completion"):
+    if _takes(verb, "SWEEP") or verb in ("list", "completion"):
         yield from _REPORT_KEYS if verb == "report" else ()
         yield "paths.results="
         return

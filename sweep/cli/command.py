@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from sim.base.errors import InputError, did_you_mean
 from sweep import driver
-from sweep.cli.verbs import VERBS
+from sweep.cli import verbs
 from sweep.grid import remote_results
 from sweep.grid.options import Options
 from sweep.grid.overrides import Assignment, parse
@@ -48,11 +48,11 @@ class Command:
         """Return the words that describe a grid; refuse others."""
         if self.names:
             word = self.names[0]
-            if word in VERBS:
+            if word in verbs.names():
                 raise InputError(f"{word}: one verb at a time", rule="grammar")
             raise InputError(
                 f"{word!r} is neither a verb nor key=value, e.g. policy=fifo,sjf; "
-                f"{did_you_mean(word, VERBS)}`python -m sweep --help` shows both",
+                f"{did_you_mean(word, verbs.names())}`python -m sweep --help` shows both",
                 rule="grammar",
             )
         return self.overrides

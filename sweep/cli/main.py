@@ -6,14 +6,14 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sim.base import interrupt
 from sim.base.errors import InputError, unknown
 from sim.base.version import __version__
 from sweep.cli.command import Parser, split
 from sweep.cli.overview import overview
-from sweep.cli.verbs import VERBS, is_bare, verb_function, verb_position
+from sweep.cli.verbs import extensions, function, is_bare, names, verb_position
 
 DONE, FAILED, WRONG = 0, 1, 2
 _NO_ROOM = (
@@ -64,23 +64,30 @@ def _main(argv: list[str]) -> int:
         name = "help"
     elif argv and is_bare(argv[0]):
         hint = "axes are given as policy=fifo,sjf"
-        raise InputError(f"{unknown('verb', argv[0], VERBS)}; {hint}", rule="unknown verb")
+        raise InputError(f"{unknown('verb', argv[0], names())}; {hint}", rule="unknown verb")
     else:
         name = "run"
     if name == "help":
         print(overview([word for word in argv if word not in ("-h", "--help")]))
         return DONE
-    code: int = verb_function(VERBS[name])(split(parser(name), argv))
+    added = [*extensions(name)]
+    command = split(parser(name, added), argv)
+    for extension in added:
+        done: int | None = function(extension)(command)
+        if done is not None:
+            return done
+    code: int = function(name)(command)
     return code
 
 
-def parser(name: str) -> Parser:
-    """Build the parser of a verb."""
+def parser(name: str, added: Iterable[str] | None = None) -> Parser:
+    """Build the parser of a verb, with the flags of some extensions, by default of all."""
     parser = Parser(
         prog=f"python -m sweep {name}",
         usage=f"python -m sweep {name} [key=value ...] [flags]",
-        description=verb_function(VERBS[name]).__doc__,
+        description=function(name).__doc__,
         allow_abbrev=False,
     )
-    verb_function(f"{VERBS[name]}_arguments")(parser)
+    for part in (name, *(extensions(name) if added is None else added)):
+        function(part, "_arguments")(parser)
     return parser

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from sim.base.text import table_lines
 from sweep import driver, track
+from sweep.cli import verbs
 from sweep.driver import Outcome
 from sweep.grid import remote_results
 from sweep.grid.request import Request, Settings
-from sweep.questions import ui
 from sweep.report import default_metrics, findings, first_screen, headlines, terminal
 from sweep.report.console import print_line
 from sweep.report.section import print_section
@@ -24,6 +24,8 @@ from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
 
 MAX_FAILURES = 5
+BROWSER = "ui"
+"""Verb that shows results in a browser; beside it stands a function of the tracking URI."""
 
 
 def run(request: Request) -> tuple[Outcome, int]:
@@ -31,9 +33,9 @@ def run(request: Request) -> tuple[Outcome, int]:
     outcome = driver.run(request, on_answer=_show_answer)
     folder = outcome.folder.path
     print(f"\nreport:  {folder / HTML}")
-    command = ui_command(request.settings)
+    label, command = browser_command(request.settings)
     if command and outcome.is_tracked:
-        print(f"{'MLflow' if ui.is_installed() else 'sweeps'}:  {command}")
+        print(f"{label}:  {command}")
     print(f"cells:   {remote_results.display_path(folder / CELLS)}")
     print(remote_results.display_path(folder), flush=True)
     return outcome, int(outcome.n_failed > 0)
@@ -94,13 +96,17 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
         )
 
 
-def ui_command(settings: Settings) -> str:
-    """Return the command that opens the results in MLflow's UI; empty without tracking."""
+def browser_command(settings: Settings) -> tuple[str, str]:
+    """Return a name of the pages on the results, and the command that opens them in a browser.
+
+    The command is empty without tracking, or if no such verb is installed.
+    """
     uri = track.tracking_uri(settings)
-    if uri is None:
-        return ""
-    hint = ui.hint(uri)
-    return "make ui" if hint == "python -m sweep ui" and Path("Makefile").is_file() else hint
+    if uri is None or BROWSER not in verbs.names():
+        return "", ""
+    label, hint = verbs.function(BROWSER, "_hint")(uri)
+    is_short = hint == f"python -m sweep {BROWSER}" and Path("Makefile").is_file()
+    return label, f"make {BROWSER}" if is_short else hint
 
 
 def _findings(folder: SweepFolder) -> None:

@@ -15,8 +15,9 @@ from sweep.cli.option_help import (
     transform_lines,
     wrapped,
 )
-from sweep.cli.verbs import TOPICS, VERBS, verb_function
+from sweep.cli.verbs import TOPICS, about, names
 from sweep.driver import find_modules
+from sweep.grid import plugins
 from sweep.grid.options import Options
 
 _HEAD = """\
@@ -51,10 +52,7 @@ other keys
                       many seeds as narrow intervals need
   cluster.price_per_machine_h=P   what capacities and targets cost a month
   verdict.metric=M    metric of the verdict
-  target.metric=M target.at_most=X (or target.at_least=X) with capacity='interval(LOW,HIGH)'
-                      smallest capacity, in whole machines, that meets the target (docs/targets.md)
-  search.metric=M (or M,N) search.cells=400 with policy.X='interval(LOW,HIGH)' policy.Y=A,B
-                      best parameters of 400 cells, tested on seeds that the search did not use
+{keys}
   name=NAME           name of the sweep, for later commands: report NAME
   question=TEXT       your question in your words, for the head of the report
   experiment=NAME     a named grid; words on the command line override it
@@ -144,14 +142,11 @@ def _topic(group: str) -> str:
 
 
 def _first() -> list[str]:
-    width = max(map(len, VERBS))
+    width = max(map(len, names()))
     lines = [_HEAD, _EXAMPLES, "verbs (anywhere on the line)"]
-    lines += [f"  {verb:<{width}}  {_summary(path)}" for verb, path in VERBS.items()]
-    return [*lines, "", _AXES]
-
-
-def _summary(path: str) -> str:
-    return (verb_function(path).__doc__ or "").strip().splitlines()[0]
+    lines += [f"  {verb:<{width}}  {about(verb).summary}" for verb in names()]
+    keys = "\n".join(plugins.constants(plugins.STRATEGIES, "HELP"))
+    return [*lines, "", _AXES.replace("{keys}\n", f"{keys}\n" * bool(keys))]
 
 
 def _all(_: str) -> bool:

@@ -74,7 +74,7 @@ def track(command: Command) -> int:
         notes.note(f"error: {down}")
         return 1
     Journal(folder.results, folder.sweep).append("tracked", tracked=target)
-    print(f"{folder.sweep} is in MLflow: {outcome.ui_command(request.settings)}")
+    print(f"{folder.sweep} is in MLflow: {outcome.browser_command(request.settings)[1]}")
     return 0
 
 

@@ -6,7 +6,6 @@ import argparse
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError
@@ -24,35 +23,33 @@ from sweep.store.cache import Cache
 from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
 
 MIN_KEY_LENGTH, KEY_SHOWN = 6, 12
-REPORTS, TIMELINES = "reports", "timelines"
+REPORTS = "reports"
 SIMULATION = "simulation"
 """Default evaluator."""
 
 
 def show_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's flags."""
+    """Add the verb's flags: none."""
     parser.usage = f"{parser.prog} [SWEEP] [CELL] [paths.results=DIR] [flags]"
-    parser.add_argument(
-        "--timeline",
-        action="store_true",
-        help="run the cell again and draw it: who ran where and when, what waited, and why",
-    )
-    parser.add_argument(
-        "--beside", metavar="CELL", help="with --timeline: a second cell below, moving in step"
-    )
-    parser.add_argument(
-        "--perfetto",
-        metavar="FILE",
-        help="run the cell again and write it in Chrome's trace format (.json or .json.gz)",
-    )
     parser.epilog = (
-        "CELL is a row number or the first characters of a key; without it all cells are listed. "
-        "--timeline takes up to a million tasks, --perfetto (for ui.perfetto.dev) any number."
+        "CELL is a row number or the first characters of a key; without it all cells are listed."
     )
 
 
 def show(command: Command) -> int:
     """Show a cell of a finished sweep: configuration, metrics, error; or list all cells."""
+    folder, cell = chosen_cell(command)
+    swept = folder.config()["swept"]
+    if cell is None:
+        _list(folder, swept)
+    else:
+        number = find_row(folder, cell)
+        print(printable(_cell({"row": number, **folder.row(number)}, swept)))
+    return 0
+
+
+def chosen_cell(command: Command) -> tuple[SweepFolder, str | None]:
+    """Find the sweep that the words of ``show`` name, and the word of a cell; None without one."""
     results = command.results()
     names = list(command.names)
     if len(names) > 2:
@@ -60,48 +57,14 @@ def show(command: Command) -> int:
     sweep: str | None = None
     if len(names) == 2 or (names and not _looks_like_cell(names[0])):
         sweep = names.pop(0)
-    folder = driver.open_intact(results, sweep)
-    swept = folder.config()["swept"]
-    flags = command.flags
-    is_drawn = flags.timeline or flags.beside is not None or flags.perfetto is not None
-    if not names and is_drawn:
-        raise InputError("name the cell to draw, e.g. show 0 --timeline", rule="grammar")
-    if not names:
-        _list(folder, swept)
-    elif is_drawn:
-        _draw(folder, names[0], flags)
-    else:
-        number = _find(folder, names[0])
-        print(printable(_cell({"row": number, **folder.row(number)}, swept)))
-    return 0
-
-
-def _draw(folder: SweepFolder, cell: str, flags: argparse.Namespace) -> None:
-    """Write a cell's timeline as a page, or for Perfetto; print where."""
-    # they bring numba, which no other verb needs
-    from sweep.questions.timeline import page, perfetto
-    from sweep.questions.timeline.timelines import timeline
-
-    if flags.beside is not None and not flags.timeline:
-        raise InputError("--beside goes with --timeline", rule="grammar")
-    numbers = [_find(folder, word) for word in (cell, flags.beside) if word is not None]
-    drawn = [timeline(folder, folder.row(number)) for number in numbers]
-    if flags.perfetto is not None:
-        path = Path(flags.perfetto).expanduser()
-        perfetto.write(drawn[0], path)
-        print(f"{path}: open it at https://ui.perfetto.dev")
-    if flags.timeline:
-        name = "-".join([folder.sweep, *map(str, numbers)])
-        path = folder.results / TIMELINES / f"{name}.html"
-        page.draw(drawn).write(path)
-        print(path)
+    return driver.open_intact(results, sweep), names[0] if names else None
 
 
 def _looks_like_cell(word: str) -> bool:
     return word.isdigit() or (len(word) >= MIN_KEY_LENGTH and set(word) <= set("0123456789abcdef"))
 
 
-def _find(folder: SweepFolder, word: str) -> int:
+def find_row(folder: SweepFolder, word: str) -> int:
     """Return the row of a cell."""
     import pyarrow.compute as pc  # 0.05 s to import
 

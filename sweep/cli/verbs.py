@@ -1,66 +1,49 @@
-"""Verbs of the command line: their functions and flags; cheap to import."""
+"""Verbs of the command line: the platform's, and those of plug-ins; cheap to import.
+
+A verb is a function ``verb(command) -> exit code``. Its docstring is the verb's help, the first
+line stands in the overview; ``<function>_arguments(parser)`` beside it adds its flags. It raises
+`InputError` on wrong input. Verbs of the platform are in `CORE`, others are entry points of the
+kind ``verbs`` (`sim.base.entry_points`); the function has the entry's name, ``_`` for ``-``.
+
+An entry ``show.timeline`` extends the verb ``show``: its function ``show_timeline`` is called
+before it, and returns an exit code, or None to leave the command to the verb.
+
+A module is imported once its verb is used; the overview and completion read its source.
+"""
 
 from __future__ import annotations
 
 import importlib
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
-VERBS = {
+from sim.base import entry_points
+from sim.base.errors import InputError
+from sim.base.text import printable
+from sweep.cli import verb_source
+from sweep.cli.verb_source import About
+
+KIND = "verbs"
+"""Kind of `sim.base.entry_points`."""
+CORE = {
     "run": "sweep.cli.run.run",
     "plan": "sweep.cli.run.plan",
     "list": "sweep.cli.sweeps.list_sweeps",
     "status": "sweep.cli.sweeps.status",
     "tag": "sweep.cli.sweeps.tag",
-    "ui": "sweep.questions.ui.verb.ui",
     "show": "sweep.cli.show.show",
     "report": "sweep.cli.show.report",
     "retry": "sweep.cli.run.retry",
-    "verify": "sweep.questions.archive.verbs.verify",
-    "export": "sweep.questions.archive.verbs.export",
     "rm": "sweep.cli.cleaning.rm",
     "gc": "sweep.cli.cleaning.gc",
     "track": "sweep.cli.run.track",
-    "backtest": "sweep.questions.backtest.verb.backtest",
-    "reproduce": "sweep.questions.papers.verb.reproduce",
+    "plugins": "sweep.cli.plugins.plugins",
     "completion": "sweep.cli.completion.completion",
 }
-"""Function of each verb, as ``module.function``.
-
-A verb is a function ``verb(command) -> exit code``, whose docstring ``--help`` shows, its first
-line in the overview; ``<function>_arguments(parser)`` beside it adds its flags. It raises
-`InputError` on wrong input.
-"""
-
-_GRID = ("--config-dir", "--fail-fast", "--multirun")
-_CONFIG = ("--cfg", "--resolve", "--info")
-FLAGS = {
-    **dict.fromkeys(VERBS, ("--help",)),
-    "run": ("--help", *_GRID, *_CONFIG),
-    "plan": ("--help", *_GRID, *_CONFIG, "--all"),
-    "backtest": ("--help", *_GRID),
-    "status": ("--help", "--all"),
-    "show": ("--help", "--timeline", "--beside", "--perfetto"),
-    "report": ("--help", "--gantt"),
-    "retry": ("--help", "--fail-fast"),
-    "verify": ("--help", "--cells", "--seed", "--trust"),
-    "export": ("--help", "--with-traces"),
-    "tag": ("--help", "--remove"),
-    "ui": ("--help", "--port", "--index-port", "--no-mlflow"),
-    "gc": ("--help", "--delete", "--keep"),
-    "reproduce": ("--help", *_GRID, "--list", "--again"),
-}
-"""Flags of each verb, for completion; the parsers have the same."""
-
-WITH_VALUE = (
-    *("--config-dir", "--cfg", "-c"),
-    *("--beside", "--perfetto", "--gantt", "--cells", "--seed", "--again", "--keep"),
-    *("--port", "--index-port"),
-)
-"""Flags that take a value: the word after them is no verb."""
-
-SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "export", "rm", "tag", "track")
-"""Verbs that take the name of a sweep."""
-
+"""Function of each verb of the platform, as ``module.function``."""
 TOPICS = (
     *("policies", "traces", "clusters", "evaluators", "experiments", "metrics", "transforms"),
     "all",
@@ -68,19 +51,85 @@ TOPICS = (
 """Topics of ``--help``."""
 
 
+def names() -> tuple[str, ...]:
+    """Return the verbs: the platform's, then those of plug-ins."""
+    added = (name for name in entry_points.installed(KIND) if "." not in name)
+    return tuple(dict.fromkeys((*CORE, *sorted(added))))
+
+
+def function(name: str, suffix: str = "") -> Any:
+    """Import the function of a verb or of an extension, or that with a suffix beside it.
+
+    Raises
+    ------
+    InputError
+        If its plug-in is broken.
+    """
+    path, attribute = _place(name)
+    module = importlib.import_module(path) if name in CORE else entry_points.load(KIND, name)
+    loaded = getattr(module, attribute + suffix, None)
+    if loaded is None:
+        origin = entry_points.installed(KIND)[name].origin
+        text = f"{KIND}: {path} of {origin} has no function {attribute}{suffix}"
+        raise InputError(text, rule="broken plug-in")
+    return loaded
+
+
+def extensions(verb: str) -> Iterator[str]:
+    """Yield the extensions of a verb, by name; a broken one is named in a line."""
+    for name in _extensions(verb):
+        try:
+            function(name)
+            function(name, "_arguments")
+        except InputError as error:
+            print(printable(error.message), file=sys.stderr)
+        else:
+            yield name
+
+
+def _extensions(verb: str) -> list[str]:
+    return sorted(name for name in entry_points.installed(KIND) if name.startswith(f"{verb}."))
+
+
+def _place(name: str) -> tuple[str, str]:
+    """Return the module and the function of a verb, or of an extension of one."""
+    if name in CORE:
+        module, _, attribute = CORE[name].rpartition(".")
+        return module, attribute
+    return entry_points.installed(KIND)[name].module, re.sub(r"[.-]", "_", name)
+
+
+@cache
+def about(verb: str) -> About:
+    """Read the sources of a verb and of its extensions."""
+    own, *more = (_about(name) for name in (verb, *_extensions(verb)))
+    flags = dict.fromkeys(("--help", *own.flags, *(flag for part in more for flag in part.flags)))
+    with_value = own.with_value.union(*(part.with_value for part in more))
+    return About(own.summary, tuple(flags), with_value, own.usage)
+
+
+def _about(name: str) -> About:
+    read = verb_source.read(*_place(name))
+    if read is not None:
+        return read
+    return About(f"broken, of {entry_points.installed(KIND)[name].origin}: see the verb plugins")
+
+
+def takes(verb: str, word: str) -> bool:
+    """Tell whether a verb's usage has a word, such as SWEEP."""
+    return re.search(rf"\b{word}\b", about(verb).usage) is not None
+
+
 def verb_position(words: list[str]) -> int | None:
     """Return the position of the verb among the words; None if there is none."""
-    values = [False, *(word in WITH_VALUE for word in words)]
-    positions = (i for i, w in enumerate(words) if not values[i] and (w in VERBS or w == "help"))
-    return next(positions, None)
+    with_value: set[str] = set()
+    if any(word.startswith("-") for word in words):
+        with_value.update(*(about(verb).with_value for verb in names()))
+    verbs = {*names(), "help"}
+    values = [False, *(word in with_value for word in words)]
+    return next((i for i, word in enumerate(words) if not values[i] and word in verbs), None)
 
 
 def is_bare(word: str) -> bool:
     """Tell whether a word is neither ``key=value`` (nor ``~key``) nor a flag."""
     return "=" not in word and not word.startswith(("-", "+", "~"))
-
-
-def verb_function(path: str) -> Any:
-    """Import a function by its path ``module.function``."""
-    module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(module), name)

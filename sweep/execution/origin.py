@@ -71,8 +71,8 @@ def config_record(prepared: PreparedGrid) -> dict[str, Any]:
         config["bootstrap"] = {"by": request.bootstrap}
     if request.what_if is not None:
         config["what_if"] = dataclasses.asdict(request.what_if)
-    if request.asked is not None:
-        config |= request.asked.record()
+    if request.goal is not None:
+        config |= request.goal.record()
     if request.precision is not None:
         precision = dataclasses.asdict(request.precision)
         config["seeds"] = {"asked": precision, "found": dict(request.seeds or {})}

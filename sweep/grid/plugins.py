@@ -1,4 +1,4 @@
-"""Plug-ins of sweeps: what strategies read of a request, and what questions add to its folder.
+"""Plug-ins of sweeps: strategies, and what is added to a finished sweep's folder.
 
 A plug-in is a module, an entry point of the kind ``strategies`` or ``sections``
 (`sim.base.entry_points`); one module may be both. It has a number ``ORDER``, and any of these
@@ -8,10 +8,12 @@ Strategies choose the cells to run:
 
 ``KEYS``
     Keys of the command line that it takes; ``CHOOSE_SEEDS``: those of them that choose seeds.
+``HELP``
+    Lines on its keys for ``--help``.
 ``FILES``
     Files that its strategy makes, in the sweep's folder.
-``take(lines, defaults) -> Asked | None``
-    Remove its keys from the assignments; return what is asked, None if nothing is.
+``take(lines, defaults) -> Goal | None``
+    Remove its keys from the assignments; return the goal, None if there is none.
 ``words(request) -> list[str]``
     Words that it adds to the command line, such as the size of a log's cluster.
 ``strategy(request) -> Strategy | None``

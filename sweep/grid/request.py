@@ -22,7 +22,7 @@ from sweep.grid import (
     remote_results,
     what_ifs,
 )
-from sweep.grid.asked import Asked
+from sweep.grid.goal import Goal
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import QUESTION, Assignment, parse, quote
 from sweep.grid.tracking_uri import check_tracking_uri
@@ -134,7 +134,7 @@ class Request:
     verdict_metric: str | None = None  # None: chosen by the workload
     seeds: Mapping[str, Any] | None = None  # result of ``seeds=auto``
     # of a search the axes have the ends of its intervals, and all seeds
-    asked: Asked | None = None  # what its strategy read (`sweep.grid.plugins`)
+    goal: Goal | None = None  # of its strategy (`sweep.grid.plugins`)
     name: str | None = None  # of the sweep; None: after its experiment
     question: str | None = None  # in the asker's words; None: derived from the axes
     own_traces: Mapping[str, own_traces.OwnTrace] = field(default_factory=dict)  # by name
@@ -145,7 +145,7 @@ class Request:
     @property
     def chooses_cells(self) -> bool:
         """True if results decide which cells follow those of the axes."""
-        return self.asked is not None and self.asked.chooses_cells
+        return self.goal is not None and self.goal.chooses_cells
 
 
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
@@ -180,7 +180,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     planner.take_by(lines)
     bootstrap = planner.take_bootstrap(lines, defaults)
     what_if = what_ifs.take(lines, defaults, options)
-    asked = _asked(lines, defaults)
+    goal = _goal(lines, defaults)
     sweep_name = _name(lines.pop("name", None))
     question = _question(lines.pop(QUESTION, None))
     precision = _precision(lines, defaults)
@@ -203,8 +203,8 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         words=words,
         precision=precision,
         verdict_metric=_verdict_metric(verdict_line, _baseline(baseline)),
-        asked=asked,
-        name=sweep_name or (asked.sweep_name if asked else "") or None,
+        goal=goal,
+        name=sweep_name or (goal.sweep_name if goal else "") or None,
         question=question,
         own_traces=own,
         bootstrap=bootstrap,
@@ -212,14 +212,14 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     )
 
 
-def _asked(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Asked | None:
-    """Let strategies take their keys of the command line; return what is asked of one of them."""
+def _goal(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Goal | None:
+    """Let strategies take their keys of the command line; return the goal of one of them."""
     parts = plugins.results(plugins.STRATEGIES, "take", lines, defaults)
-    taken: list[Asked] = [asked for asked in parts if asked is not None]
-    if len(taken) > 1:
-        kinds = " and ".join(type(asked).__name__.lower() for asked in taken)
-        raise InputError(f"one question at a time, not {kinds}", rule="two questions")
-    return taken[0] if taken else None
+    goals: list[Goal] = [goal for goal in parts if goal is not None]
+    if len(goals) > 1:
+        kinds = " and ".join(type(goal).__name__.lower() for goal in goals)
+        raise InputError(f"one goal at a time, not {kinds}", rule="two goals")
+    return goals[0] if goals else None
 
 
 def _name(line: Assignment | None) -> str | None:

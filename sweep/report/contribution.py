@@ -26,7 +26,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What a plug-in adds to a sweep's report and verdict; by default nothing."""
+    """Additions to a sweep's report and verdict; by default none."""
 
     cells: pa.Table | None = None  # for tables of means and plots; None: all
     sections: tuple[Section, ...] = ()

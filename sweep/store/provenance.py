@@ -14,6 +14,8 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
+from sim.base import entry_points
+from sim.base.entry_points import PROJECT
 from sim.base.masking import mask, mask_tree
 from sweep.grid.config_tree import abbreviated
 
@@ -50,6 +52,7 @@ def collect(
         "own": list(own),
         "lock": _digest_of(_ROOT / _LOCK),
         "packages": {name: _version(name) for name in _PACKAGES},
+        **({"plugins": plugins} if (plugins := plug_in_packages()) else {}),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cpu": _cpu(),
@@ -114,6 +117,25 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def plug_in_packages() -> dict[str, str]:
+    """Return the versions of packages other than this project's whose plug-ins a sweep may use."""
+    entries = (e for kind in entry_points.KINDS for e in entry_points.installed(kind).values())
+    return dict(sorted((e.package, e.version) for e in entries if e.package != PROJECT))
+
+
+def other_plug_ins(provenance: Mapping[str, Any]) -> str:
+    """Name the packages of plug-ins that a sweep could use and that differ here; '' if none do."""
+    recorded, installed = provenance.get("plugins"), plug_in_packages()
+    if not isinstance(recorded, Mapping):
+        return ""
+    differences = [
+        f"{name} {version}, here {installed.get(name, 'not installed')}"
+        for name, version in recorded.items()
+        if installed.get(name) != version
+    ]
+    return f"it could use {'; '.join(differences)}" if differences else ""
 
 
 def cpu_features() -> list[str]:

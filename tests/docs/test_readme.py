@@ -35,8 +35,8 @@ def test_its_simulation_runs(tmp_path: Path) -> None:
 
 
 def test_its_verbs_are_all_verbs() -> None:
-    from sweep.cli.verbs import VERBS
+    from sweep.cli import verbs
 
     table = TEXT[TEXT.index("| verb | effect |") :].partition("\n\n")[0]
     named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row[:20])}
-    assert named == {*VERBS} - {"completion"}
+    assert named == {*verbs.names()} - {"completion"}

@@ -52,7 +52,7 @@ def test_partitions_on_ray_give_the_same_tables_as_one_process(command: Command)
     write_logs(command.folder)
     for module, out, options in (
         (("sim", "lineage"), "whole", ()),
-        (("sweep.lineage",), "parts", ("--parts", "3", "--workers", "2")),
+        (("sweep", "lineage"), "parts", ("--parts", "3", "--workers", "2")),
     ):
         ran = subprocess.run(
             [sys.executable, "-m", *module, "operations", "--jobs", "jobs", "--out", out, *options],

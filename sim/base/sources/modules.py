@@ -99,7 +99,9 @@ def _data_in(folder: Path) -> Iterator[Path]:
                 entry.name != OPTIONS and not (entry / "__init__.py").exists()
             ):  # else a package with data files of its own
                 yield from _data_in(entry)
-        elif entry.suffix not in (".py", ".pyc", ".nbc", ".typed", *_PAGES):
+        elif entry.suffix not in (".py", ".pyc", ".nbc", ".typed", *_PAGES) and (
+            entry != entry_points.SENT  # it is on nodes alone, and determines no number
+        ):
             yield entry
 
 

@@ -9,10 +9,13 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from sim.base import entry_points
 from sim.base.sources import modules
 from sweep.execution.on_ray.environment import JOB_CONFIG
 
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
+_ENTRY_POINTS = "sim/base/entry_points.json"
+"""Table of plug-ins: a node may have no metadata of the packages (`sim.base.entry_points`)."""
 _SENT_WITH = "sent_with"
 """Entry with the digest of the workers' environment."""
 
@@ -35,10 +38,11 @@ def pack(archive: Path, modules_used: Iterable[str], environment: Mapping[str, s
     if the second fails, takes the archive for unpacked from then on.
     """
     with zipfile.ZipFile(archive, "w", compresslevel=1) as out:
-        for name, file in sorted(
-            {**dict(_project_files()), **dict(_user_files(modules_used))}.items()
-        ):
+        files = {**dict(_project_files()), **dict(_user_files(modules_used))}
+        files.pop(_ENTRY_POINTS, None)
+        for name, file in sorted(files.items()):
             _write(out, name, file.read_bytes())
+        _write(out, _ENTRY_POINTS, json.dumps(entry_points.table()).encode())
         text = json.dumps(dict(environment), sort_keys=True)
         _write(out, _SENT_WITH, hashlib.sha256(text.encode()).hexdigest().encode())
 

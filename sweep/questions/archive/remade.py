@@ -106,9 +106,9 @@ def _checks(
 def _compare_strategy_files(
     folder: SweepFolder, replayed: Replay, remade: SweepFolder
 ) -> Iterator[FileCheck]:
-    asked = replayed.prepared.grid.request.asked
+    goal = replayed.prepared.grid.request.goal
     for name in strategy_files():
-        if asked is not None and name in asked.from_jobs:
+        if goal is not None and name in goal.from_jobs:
             _copy(folder, remade, name)
             yield FileCheck(name, "not compared", "it is made from the jobs of each cell")
         else:

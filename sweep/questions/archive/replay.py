@@ -97,7 +97,7 @@ def replay(
         raise InputError(
             f"its words give {len(order)} cells in their order, and it has {recorded.num_rows} rows"
         )
-    from_jobs = request.asked is not None and request.asked.from_jobs
+    from_jobs = request.goal is not None and request.goal.from_jobs
     tables = {} if from_jobs else strategy.tables()
     cached = columns.to_numpy(_is(recorded["status"], "cached"))
     cells = cells_table.narrow(prepared, answers.errors, cached)

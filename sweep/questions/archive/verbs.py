@@ -24,7 +24,7 @@ from sweep.questions.archive.export import export as export_archive
 from sweep.questions.archive.remade import FileCheck
 from sweep.questions.archive.verification import Verification, sample
 from sweep.store.folder import SweepFolder
-from sweep.store.provenance import other_bits, other_code
+from sweep.store.provenance import other_bits, other_code, other_plug_ins
 
 TRACES = "paths.traces"
 MAX_SEED = 10**9
@@ -113,6 +113,8 @@ def verify(command: Command) -> int:
 def _compare(
     command: Command, folder: SweepFolder, verification: Verification, options: Options | None
 ) -> int:
+    if differs := other_plug_ins(folder.provenance()):
+        notes.note(f"{folder.sweep}: {differs}")
     seed = command.flags.seed
     if seed is None:
         seed = secrets.randbelow(MAX_SEED)  # not one that a liar could know

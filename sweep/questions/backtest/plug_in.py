@@ -32,7 +32,7 @@ take = runs.take_runs
 
 def words(request: Request) -> list[str]:
     """Return the words that a backtest's log adds."""
-    if not isinstance(request.asked, Runs):
+    if not isinstance(request.goal, Runs):
         return []
     from sweep.questions.backtest.request import words_of_log  # brings numba
 
@@ -41,7 +41,7 @@ def words(request: Request) -> list[str]:
 
 def strategy(request: Request) -> Strategy | None:
     """Return the strategy of a backtest; None for other requests."""
-    if not isinstance(request.asked, Runs):
+    if not isinstance(request.goal, Runs):
         return None
     from sweep.questions.backtest.strategy import Backtest  # brings numba
 
@@ -50,7 +50,7 @@ def strategy(request: Request) -> Strategy | None:
 
 def contribute(sweep: Finished) -> Contribution:
     """Add the sections of a backtest; of other sweeps how far their policies were from the log."""
-    from sweep.questions.backtest import earlier
+    from sweep.questions.backtest import earlier  # these bring the report
     from sweep.report.contribution import Contribution
 
     if sweep.recorded is None:
@@ -67,7 +67,7 @@ def contribute(sweep: Finished) -> Contribution:
 
 def sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
     """Build the sections of a backtest; none for another sweep."""
-    from sweep.questions.backtest import section
+    from sweep.questions.backtest import section  # brings the report
 
     return section.build_sections(folder)
 
@@ -76,7 +76,7 @@ def from_others(
     results: Path, config: Mapping[str, Any], provenance: Mapping[str, Any]
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return the field of ``verdict.json`` that earlier backtests give by now, by trace."""
-    from sweep.questions.backtest import earlier
+    from sweep.questions.backtest import earlier  # brings the report
 
     return _fields(earlier.known_errors(results, config, provenance))
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from sim.base.errors import InputError
 from sim.base.parameters import Between, check
-from sweep.grid.asked import Asked
+from sweep.grid.goal import Goal
 from sweep.grid.overrides import Assignment
 
 BACKTEST, BACKTEST_JOBS = "backtest.parquet", "backtest_jobs.parquet"
@@ -23,7 +23,7 @@ _SET_BY_LOG = {
 
 
 @dataclass(frozen=True)
-class Runs(Asked):
+class Runs(Goal):
     """Runs of each policy that are compared with the log."""
 
     runs: int

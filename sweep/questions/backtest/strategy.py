@@ -29,8 +29,8 @@ class Backtest:
     """Strategy that runs each policy with many seeds and compares it with the log."""
 
     def __init__(self, request: Request) -> None:
-        assert isinstance(request.asked, Runs)
-        self.request, self.id_part = request, ("backtest", request.asked.runs)
+        assert isinstance(request.goal, Runs)
+        self.request, self.id_part = request, ("backtest", request.goal.runs)
         self._grid = grid.build(request)
         self._compare: Callable[[], Mapping[str, Any]] = dict
 

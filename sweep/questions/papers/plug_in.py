@@ -21,7 +21,7 @@ def check(request: Request) -> None:
     """Refuse an experiment whose study does not exist."""
     if request.study is None or request.experiment is None:
         return
-    from sweep.questions.papers import studies
+    from sweep.questions.papers import studies  # brings those of all systems
 
     studies.check(request.study, request.options.files["experiment"][request.experiment])
 
@@ -34,6 +34,7 @@ def tables(
     A study may fail on other cells than those of its experiment. That is reported and affects
     nothing else.
     """
+    # these bring the report and the studies
     from sweep.execution import notes
     from sweep.questions.papers import studies
     from sweep.report import findings

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from sim.base.errors import InputError
 from sim.base.parameters import Between, Positive, check
 from sim.metrics import metric
-from sweep.grid.asked import Asked
+from sweep.grid.goal import Goal
 from sweep.grid.overrides import Assignment, Interval
 from sweep.stats import FIRST_SEEDS
 from sweep.stats.metric_format import style
@@ -23,7 +23,7 @@ MIN_CELLS = 40
 
 
 @dataclass(frozen=True)
-class Target(Asked):
+class Target(Goal):
     """Goal of a search for the least capacity at which a metric's mean over seeds meets a bound."""
 
     metric: str
@@ -44,7 +44,7 @@ class Target(Asked):
 
 
 @dataclass(frozen=True)
-class Search(Asked):
+class Search(Goal):
     """Goal of a search for the values of a policy's parameters at which metrics are best."""
 
     metrics: tuple[str, ...]  # one, or two for a Pareto front
@@ -58,11 +58,10 @@ class Search(Asked):
         return {"goal": asdict(self)}
 
 
-Goal = Target | Search
 Assignments = dict[str, Assignment]
 
 
-def take_goal(lines: Assignments, defaults: Mapping[str, Any]) -> Goal | None:
+def take_goal(lines: Assignments, defaults: Mapping[str, Any]) -> Target | Search | None:
     """Remove the goal's assignments from a command line's; return the goal, None if there is none.
 
     The remaining assignments sweep over the two ends of the intervals, and over seeds.

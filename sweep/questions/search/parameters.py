@@ -43,7 +43,7 @@ class ParameterSearches:
     """Strategy of a request that searches parameters: one search a policy, trace and capacity."""
 
     def __init__(self, request: Request) -> None:
-        goal = request.asked
+        goal = request.goal
         assert isinstance(goal, goals.Search)
         self.request, self.id_part, self.goal = request, goal, goal
         self._points = CellFactory(request)

@@ -23,27 +23,37 @@ KEYS = tuple(f"{group}.{key}" for group, keys in goals.KEYS.items() for key in k
 CHOOSE_SEEDS = ("search.metric",)
 FILES = (TARGETS, SETTINGS, IMPORTANCE, WHAT_IF)
 REPORT_FILES = (EQUAL,)
+HELP = (
+    "  target.metric=M target.at_most=X (or target.at_least=X) with capacity='interval(LOW,HIGH)'",
+    "                      smallest capacity, in whole machines, that meets the target "
+    "(docs/targets.md)",
+    "  search.metric=M (or M,N) search.cells=400 with policy.X='interval(LOW,HIGH)' policy.Y=A,B",
+    "                      best parameters of 400 cells, tested on seeds that the search did not "
+    "use",
+)
 
 take = goals.take_goal
 
 
 def strategy(request: Request) -> Strategy | None:
     """Return the search of a request; None if it asks for none."""
+    # these bring the searches, which a grid does not need
     from sweep.questions.search.parameters import ParameterSearches
     from sweep.questions.search.restore import WhatIfs
     from sweep.questions.search.targets import TargetSearches
 
-    if isinstance(request.asked, goals.Target):
+    if isinstance(request.goal, goals.Target):
         return TargetSearches(request)
-    if isinstance(request.asked, goals.Search):
+    if isinstance(request.goal, goals.Search):
         return ParameterSearches(request)
-    if request.asked is None and request.what_if is not None and request.precision is None:
+    if request.goal is None and request.what_if is not None and request.precision is None:
         return WhatIfs(request)
     return None
 
 
 def contribute(sweep: Finished) -> Contribution:
     """Add the sections of searches and of equal capacity; write the table of the latter."""
+    # these bring the report
     from sweep.questions.search import equal_capacity
     from sweep.questions.search.sections import shown_cells
     from sweep.report.contribution import Contribution
@@ -55,6 +65,6 @@ def contribute(sweep: Finished) -> Contribution:
 
 def sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
     """Build the sections of searches and of equal capacity."""
-    from sweep.questions.search.sections import build_sections
+    from sweep.questions.search.sections import build_sections  # brings the report
 
     return build_sections(folder, config)

@@ -85,9 +85,9 @@ class TargetSearches:
     """Strategy of a request with a target: one threshold search a policy and trace."""
 
     def __init__(self, request: Request) -> None:
-        assert isinstance(request.asked, Target)
-        self.request, self.id_part = request, request.asked
-        self._goal = request.asked
+        assert isinstance(request.goal, Target)
+        self.request, self.id_part = request, request.goal
+        self._goal = request.goal
         self.is_fixed = False  # no seed changes anything, so that one is enough
         self._seeds: tuple[int, ...] = request.axes["seed"]
         self._points = CellFactory(request)

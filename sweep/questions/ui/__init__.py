@@ -5,11 +5,8 @@ An index of all sweeps with their reports, and MLflow's own UI, each on a port o
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from sim.base.errors import InputError
@@ -19,8 +16,6 @@ from sweep.questions.ui.index_server import Index
 from sweep.questions.ui.mlflow_server import (
     DATABASE,
     HOST,
-    PORT,
-    RESULTS,
     address,
     command,
     free_port,
@@ -29,8 +24,8 @@ from sweep.questions.ui.mlflow_server import (
     tracking_uri,
 )
 
-__all__ = ["HOST", "Index", "address", "command", "free_port", "hint", "main", "serve"]
-__all__ += ["add_arguments", "is_installed", "tracking_uri"]
+__all__ = ["HOST", "Index", "address", "command", "free_port", "hint", "serve"]
+__all__ += ["is_installed", "tracking_uri"]
 
 _NONE_LOGGED = "No sweep is logged to MLflow yet: once one is, start this again for MLflow's pages."
 _NOT_WANTED = "MLflow's pages are not served (--no-mlflow)."
@@ -45,38 +40,6 @@ _ENVIRONMENT = {
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # three more processes that nothing here needs
     "PYTHONWARNINGS": "ignore",
 }
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags: ports, and the index alone."""
-    parser.add_argument(
-        "--port", type=int, help=f"MLflow's; default: the first free one from {PORT} on"
-    )
-    parser.add_argument("--index-port", type=int, help="the index's; default: the next free one")
-    parser.add_argument(
-        "--no-mlflow", action="store_true", help="the index alone: MLflow's pages have no password"
-    )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve the index and MLflow's UI until interrupted: ``python -m sweep.questions.ui``."""
-    about = "Serve an index of all sweeps, and MLflow's UI on them, to a browser on this machine."
-    parser = argparse.ArgumentParser(prog="python -m sweep.questions.ui", description=about)
-    parser.add_argument(
-        "source",
-        nargs="?",
-        metavar="RESULTS",
-        help=f"folder of results, an MLflow database, or its URI (default: {RESULTS})",
-    )
-    add_arguments(parser)
-    args = parser.parse_args(arguments)
-    try:
-        return serve(
-            args.source, RESULTS, args.port, args.index_port, with_mlflow=not args.no_mlflow
-        )
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
 
 
 def serve(

@@ -7,13 +7,20 @@ import argparse
 from sim.base.errors import InputError
 from sweep.cli.command import Command
 from sweep.questions import ui as browser_ui
+from sweep.questions.ui.mlflow_server import PORT
 
 
 def ui_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
     words = "[RESULTS] [--port N] [--index-port N] [--no-mlflow] [paths.results=DIR]"
     parser.usage = f"{parser.prog} {words}"
-    browser_ui.add_arguments(parser)
+    parser.add_argument(
+        "--port", type=int, help=f"MLflow's; default: the first free one from {PORT} on"
+    )
+    parser.add_argument("--index-port", type=int, help="the index's; default: the next free one")
+    parser.add_argument(
+        "--no-mlflow", action="store_true", help="the index alone: MLflow's pages have no password"
+    )
     parser.epilog = "RESULTS is a folder of results, an MLflow database, or its URI."
 
 
@@ -27,3 +34,8 @@ def ui(command: Command) -> int:
     return browser_ui.serve(
         source, default, flags.port, flags.index_port, with_mlflow=not flags.no_mlflow
     )
+
+
+def ui_hint(uri: str) -> tuple[str, str]:
+    """Return a name of the pages on the results of a tracking URI, and the command or address."""
+    return "MLflow" if browser_ui.is_installed() else "sweeps", browser_ui.hint(uri)

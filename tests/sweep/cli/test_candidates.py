@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from sweep.cli import verbs
 from sweep.cli.candidates import SHELLS, candidates
 from sweep.cli.completion import SCRIPTS
-from sweep.cli.verbs import VERBS
 from tests.conftest import ROOT
 from tests.sweep.small import Command
 
@@ -27,7 +27,7 @@ def complete(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "included", "excluded"),
     [
-        ("", {*VERBS, "policy=", "capacity=", "seeds_width=", "paths.results="}, {"fifo"}),
+        ("", {*verbs.names(), "policy=", "capacity=", "seeds_width=", "paths.results="}, {"fifo"}),
         ("pl", {"plan"}, {"policy="}),
         ("policy=fifo pl", {"plan"}, set()),
         ("plan ", {"policy="}, {"show"}),
@@ -102,7 +102,7 @@ def test_the_script_is_of_the_shell(shell: str) -> None:
 @pytest.mark.parametrize(
     ("line", "replies"),
     [
-        ("python -m sweep pl", ["plan"]),
+        ("python -m sweep pl", ["plan", "plugins"]),
         ("python -m sweep policy=fifo,sr", ["fifo,srpt"]),  # bash sees what is after the =
         ("python -m sweep policy=las policy.que", ["policy.queues="]),
         ("python -m sweep plan --a", ["--all"]),

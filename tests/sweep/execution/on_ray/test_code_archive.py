@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sweep.execution.on_ray import code_archive
+from sim.base import entry_points
+from sweep.execution.on_ray import code_archive, preflight
 from sweep.store import sources
 
 
@@ -40,10 +41,33 @@ def test_it_has_all_that_cells_need_and_the_same_bytes(
         "import mine_sent.policy, sweep.execution.task as task; "
         "print(mine_sent.policy.GREETING, task.__file__)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path / "there", capture_output=True, text=True
+    there = tmp_path / "there"
+    assert run(there, code) == ["sent", str(there / "sweep/execution/task.py")]
+
+
+def test_nodes_have_the_systems_and_their_data(tmp_path: Path) -> None:
+    code_archive.pack(tmp_path / "one.zip", (), {})
+    zipfile.ZipFile(tmp_path / "one.zip").extractall(tmp_path / "there")
+    code = (
+        "import policies; from sim.base import entry_points; from sim.published import numbers; "
+        "policies.build('wserpt'), policies.build('dagps'), numbers('wing'); "
+        "from sweep.execution.on_ray.preflight import _module_digests; "
+        "table = _module_digests([(('wserpt', None), ('simulation', None))]); "
+        "print(entry_points.__file__, min(entry_points.installed('policies')), *table)"
     )
-    assert done.stdout.split() == ["sent", str(tmp_path / "there/sweep/execution/task.py")]
+    file, first, *sent = run(tmp_path / "there", code)
+    here = preflight._module_digests([(("wserpt", None), ("simulation", None))])
+    assert {*sent} == {*here}
+    assert file == str(tmp_path / "there/sim/base/entry_points.py")
+    assert first == min(entry_points.installed("policies"))
+    assert not (tmp_path / "there" / "pyproject.toml").exists()
+
+
+def run(folder: Path, code: str) -> list[str]:
+    words = [sys.executable, "-c", code]
+    return subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, check=True
+    ).stdout.split()
 
 
 @pytest.mark.parametrize(

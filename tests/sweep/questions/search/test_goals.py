@@ -14,8 +14,8 @@ SEARCH = ("policy=dagps", "search.metric=jct_mean_s")
 
 def test_a_target(command: Command) -> None:
     parsed = command.request("policy=fifo", CAPACITY, *TARGET, "target.tolerance=0.05")
-    assert parsed.asked == Target("jct_p99_s", 600.0, True, 0.05, 0.3, 1.5)
-    assert parsed.asked.words == "jct_p99_s <= 600"
+    assert parsed.goal == Target("jct_p99_s", 600.0, True, 0.05, 0.3, 1.5)
+    assert parsed.goal.words == "jct_p99_s <= 600"
     assert parsed.axes["capacity"] == (0.3, 1.5)
     assert parsed.axes["seed"] == tuple(range(30))
     assert command.request("policy=fifo", CAPACITY, *TARGET, "seed=4,5").axes["seed"] == (4, 5)
@@ -26,18 +26,18 @@ def test_a_search(command: Command) -> None:
     words = ("policy.m=interval(0,2)", "policy.rp=0.5,0.8,1", "search.cells=100")
     parsed = command.request(*SEARCH, *words)
     space = {"policy.m": Interval(0, 2), "policy.rp": (0.5, 0.8, 1)}
-    assert parsed.asked == Search(("jct_mean_s",), 100, 8, 10, space)
+    assert parsed.goal == Search(("jct_mean_s",), 100, 8, 10, space)
     log = command.request(*SEARCH, "policy.prior_tasks=tag(log,interval(1,100))")
-    assert isinstance(log.asked, Search)
-    assert log.asked.space == {"policy.prior_tasks": Interval(1, 100, True)}
+    assert isinstance(log.goal, Search)
+    assert log.goal.space == {"policy.prior_tasks": Interval(1, 100, True)}
     two = command.request("policy=dagps", "search.metric=jct_mean_s,jct_p99_s", words[0])
-    assert isinstance(two.asked, Search)
-    assert two.asked.metrics == ("jct_mean_s", "jct_p99_s")
+    assert isinstance(two.goal, Search)
+    assert two.goal.metrics == ("jct_mean_s", "jct_p99_s")
 
 
 def test_no_goal(command: Command) -> None:
-    assert command.request("policy=fifo").asked is None
-    assert command.request("policy=fifo", "target.metric=null").asked is None
+    assert command.request("policy=fifo").goal is None
+    assert command.request("policy=fifo", "target.metric=null").goal is None
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from sim.base import interrupt
 from sim.base.errors import InputError
 from sweep import report, track
 from sweep.cli import main
@@ -215,7 +216,7 @@ def test_tracking_uri_of_a_folder_file_or_address(tmp_path: Path, name: str) -> 
 def test_a_named_folder_that_is_missing_is_exit_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ui.main([str(tmp_path / "resluts")]) == 2
+    assert main.main(["ui", str(tmp_path / "resluts")]) == 2
     assert f"MLflow database {tmp_path}/resluts" in capsys.readouterr().err
 
 
@@ -264,10 +265,10 @@ def test_the_index_alone_is_served_on_request(
     (tmp_path / "mlflow.db").touch()
     serve = ui.Index.serve
     monkeypatch.setattr(ui.Index, "serve", lambda index: serve(index, while_true=lambda: False))
-    assert ui.main([str(tmp_path), "--no-mlflow"]) == 0
+    assert main.main(["ui", str(tmp_path), "--no-mlflow"]) == 0
     assert main.main(["ui", str(tmp_path), "--no-mlflow"]) == 0
     assert capsys.readouterr().out.count("MLflow's pages are not served") == 2
-    assert ui.main([f"sqlite:///{tmp_path}/mlflow.db", "--no-mlflow"]) == 2
+    assert main.main(["ui", f"sqlite:///{tmp_path}/mlflow.db", "--no-mlflow"]) == 2
 
 
 def test_a_taken_port_is_skipped() -> None:
@@ -285,7 +286,7 @@ def test_an_index_of_results_without_mlflow(fake: Command, tmp_path: Path) -> No
     (fake.results / "secret.txt").write_text("no")
     port = any_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "sweep.questions.ui", str(fake.results), "--index-port", str(port)],
+        [sys.executable, "-m", "sweep", "ui", str(fake.results), "--index-port", str(port)],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -308,7 +309,7 @@ def test_an_index_of_results_without_mlflow(fake: Command, tmp_path: Path) -> No
             urllib.request.urlopen(foreign_host, timeout=PATIENCE_S)
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=PATIENCE_S) == 0
+        assert process.wait(timeout=PATIENCE_S) == interrupt.INTERRUPTED
         assert process.stdout is not None
         process.stdout.close()
 

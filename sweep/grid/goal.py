@@ -1,4 +1,4 @@
-"""What a strategy read of a command line, beyond the axes of a grid."""
+"""Goal of a strategy, read from a command line: more than the axes of a grid."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Base of what strategies read; its ``repr`` is part of the sweep's id."""
+class Goal:
+    """Base of goals; its ``repr`` is part of the sweep's id."""
 
     sweep_name: ClassVar[str] = ""
     """Name of sweeps that have no other; empty: after the experiment."""
