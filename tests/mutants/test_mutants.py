@@ -11,6 +11,7 @@ import pytest
 from sim.base.jit import JIT
 from tests.mutants import run
 from tests.mutants.mutate import mutants
+from tests.mutants.reach import run_tests
 
 TEXT = '''
 LIMIT = 3
@@ -93,6 +94,15 @@ def test_a_check_that_does_not_end_is_noticed(capsys):
         "ZeroDivisionError('division by zero')",
         "",
     ]
+
+
+def test_tests_judge_as_well(capsys):
+    mutant = next(run._every(["worth"]))
+    name = "tests/sim/engine/test_mend.py::no_such_test"
+    passes = "tests/mutants/test_mutants.py::test_each_changes_one_place_of_a_function"
+    assert run.judge([mutant], lambda _: run_tests([passes], {passes: 60}), 1) == [mutant]
+    assert run.judge([mutant], lambda _: run_tests([name], {name: 60}), 1) == []
+    assert "pytest ends with 4" in capsys.readouterr().out
 
 
 def test_explanations_are_of_mutants_with_a_reason():
