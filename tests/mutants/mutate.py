@@ -38,6 +38,8 @@ class Mutant:
         The module's file, relative to the checkout.
     line : int
         Line of the change.
+    text : str
+        What stands there.
     change : str
         The changed expression or statement, before and after.
     source : str
@@ -48,6 +50,7 @@ class Mutant:
 
     file: Path
     line: int
+    text: str
     change: str
     source: str
     lines: range
@@ -62,14 +65,17 @@ def mutants(file: Path, text: str) -> Iterator[Mutant]:
     tree = ast.parse(text)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     nodes = [node for function in functions for node in _body(function)]
+    negated = {node.operand for node in nodes if isinstance(node, ast.UnaryOp)}
+    nodes = [node for node in nodes if not (isinstance(node, ast.Constant) and node in negated)]
     nodes.sort(key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
-    statements = _statements(tree)
+    statements, texts = _statements(tree), text.splitlines()
     for node in nodes:
         for changed in _changes(node):
             before, after = ast.unparse(node), ast.unparse(changed)
             source = _replaced(text, node, after)
             line = node.lineno  # type: ignore[attr-defined]
-            yield Mutant(file, line, f"{before} -> {after}", source, statements[line])
+            was = texts[line - 1].strip()
+            yield Mutant(file, line, was, f"{before} -> {after}", source, statements[line])
 
 
 def _body(function: ast.FunctionDef) -> Iterator[ast.AST]:
@@ -103,6 +109,8 @@ def _changes(node: ast.AST) -> Iterator[ast.AST]:
             yield _with(node, op=OPERATORS[type(operator)]())
         case ast.UnaryOp(op=ast.Not()) | ast.UnaryOp(op=ast.USub()):
             yield node.operand
+            if isinstance(node.operand, ast.Constant):
+                yield ast.Constant(-node.operand.value - 1)
         case ast.BoolOp():
             yield _with(node, op=ast.Or() if isinstance(node.op, ast.And) else ast.And())
         case ast.Call(func=ast.Name(id=name)) if name in CALLS:

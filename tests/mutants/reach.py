@@ -108,7 +108,7 @@ def _pytest(arguments: Iterable[str], *plugins: object) -> str:
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
     failed = _Failed()
-    options = ("-q", "-p", "no:cacheprovider", "--no-header", "--tb=no")
+    options = ("-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "--assert=plain")
     profile = f"--hypothesis-profile={PROFILE}"
     code = pytest.main([*arguments, *options, profile], plugins=[failed, *plugins])
     return failed.names[0] if failed.names else f"pytest ends with {code}" if code else ""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import signal
 import sys
 import tomllib
@@ -95,12 +96,6 @@ def judge(chosen: Iterable[Mutant], check: Check, n_jobs: int) -> list[Mutant]:
     return [mutant for mutant in ordered if not notices[mutant]]
 
 
-def forked(check: Callable[[], str]) -> str:
-    """Run a check in a forked process; return how it noticed a fault."""
-    pid, read = _fork(check)
-    return _notice(read, os.waitpid(pid, 0)[1])
-
-
 def _fork(check: Callable[[], str]) -> tuple[int, int]:
     """Begin a check in a forked process; return the process and where its answer is read."""
     read, write = os.pipe()
@@ -180,27 +175,37 @@ def by_tests(reach: Reach, mutant: Mutant) -> str:
 
 def report(chosen: list[Mutant], survivors: list[Mutant], min_share: float) -> int:
     """Print survivors, those that are explained apart, and the share; return 1 if it is less."""
-    rows = tomllib.loads(EXPLAINED.read_text())["equivalent"]
-    explained = {(row["file"], row["line"], row["change"]): row["reason"] for row in rows}
-    equivalent = [mutant for mutant in survivors if key(mutant) in explained]
-    alive = [mutant for mutant in survivors if key(mutant) not in explained]
-    for mutant in equivalent:
-        print(f"equivalent: {mutant}  ({explained[key(mutant)]})")
+    rows, alive = explanations(), []
+    for mutant in survivors:
+        reason = next((row["reason"] for row in rows if explains(row, mutant)), "")
+        if reason:
+            print(f"equivalent: {mutant}  ({reason})")
+        else:
+            alive.append(mutant)
     for mutant in alive:
         print(f"survives: {mutant}")
-    n = len(chosen) - len(equivalent)
+    n_equivalent = len(survivors) - len(alive)
+    n = len(chosen) - n_equivalent
     share = (n - len(alive)) / n if n else 1.0
     print(
         f"{n - len(alive)} of {n} mutants caught ({share:.1%}), {len(alive)} survive, "
-        f"{len(equivalent)} change no result (equivalent.toml)"
+        f"{n_equivalent} change no result (equivalent.toml)"
     )
     return int(share < min_share)
 
 
-def key(mutant: Mutant) -> tuple[str, str, str]:
-    """Return the entry of a mutant in `equivalent.toml`: file, text of its line, change."""
-    line = (ROOT / mutant.file).read_text().splitlines()[mutant.line - 1].strip()
-    return str((ROOT / mutant.file).relative_to(KERNELS)), line, mutant.change
+def explanations() -> list[dict[str, str]]:
+    """Return the entries of `equivalent.toml`, which says what they name."""
+    rows: list[dict[str, str]] = tomllib.loads(EXPLAINED.read_text())["equivalent"]
+    return rows
+
+
+def explains(row: dict[str, str], mutant: Mutant) -> bool:
+    """Tell whether an entry names a mutant: by its place, or as one of a kind."""
+    if "kind" in row:
+        return re.fullmatch(row["kind"], f"{mutant.text} # {mutant.change}") is not None
+    file = str((ROOT / mutant.file).relative_to(KERNELS))
+    return (row["file"], row["line"], row["change"]) == (file, mutant.text, mutant.change)
 
 
 if __name__ == "__main__":

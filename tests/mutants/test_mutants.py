@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import signal
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from sim.base.jit import JIT
 from tests.mutants import run
 from tests.mutants.mutate import mutants
+from tests.mutants.reach import run_tests
 
 TEXT = '''
 LIMIT = 3
@@ -39,7 +39,7 @@ CHANGES = [
     "min(i, -2) * 2.5 -> min(i, -2) + 2.5",
     "min(i, -2) -> max(i, -2)",
     "-2 -> 2",
-    "2 -> 3",
+    "-2 -> -3",
     "2.5 -> 3.5",
     "i == 0 or True -> i == 0 and True",
     "i == 0 -> i != 0",
@@ -78,22 +78,37 @@ def test_worlds_catch_faults_that_are_not_explained():
         assert not run.judge([mutant], lambda m: run.by_worlds(worlds, reach, m), 2), name
 
 
-def test_a_check_that_does_not_end_is_noticed():
-    def forever():
+def test_a_check_that_does_not_end_is_noticed(capsys):
+    def forever(_):
         signal.alarm(1)
         while True:
             pass
 
-    assert run.forked(forever) == "no end in time"
-    assert run.forked(lambda: "") == ""
-    assert run.forked(lambda: 1 / 0) == "ZeroDivisionError('division by zero')"
+    mutant = next(run._every(["worth"]))
+    assert run.judge([mutant], forever, 1) == []
+    assert run.judge([mutant], lambda _: 1 / 0, 1) == []
+    assert run.judge([mutant], lambda _: "", 1) == [mutant]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(mutant.change)[2].strip() for line in lines] == [
+        "no end in time",
+        "ZeroDivisionError('division by zero')",
+        "",
+    ]
+
+
+def test_tests_judge_as_well(capsys):
+    mutant = next(run._every(["worth"]))
+    name = "tests/sim/engine/test_mend.py::no_such_test"
+    passes = "tests/mutants/test_mutants.py::test_each_changes_one_place_of_a_function"
+    assert run.judge([mutant], lambda _: run_tests([passes], {passes: 60}), 1) == [mutant]
+    assert run.judge([mutant], lambda _: run_tests([name], {name: 60}), 1) == []
+    assert "pytest ends with 4" in capsys.readouterr().out
 
 
 def test_explanations_are_of_mutants_with_a_reason():
-    rows = tomllib.loads(run.EXPLAINED.read_text())["equivalent"]
-    every = {run.key(mutant) for mutant in run._every([])}
-    for row in rows:
-        assert (row["file"], row["line"], row["change"]) in every, row
+    every = list(run._every([]))
+    for row in run.explanations():
+        assert any(run.explains(row, mutant) for mutant in every), row
         assert len(row["reason"]) > 10
 
 

@@ -28,14 +28,12 @@ from sim.engine.kernels.heaps import ONE, fin_sink
 from sim.engine.kernels.service import accrue, drop_crossing, schedule_crossing
 from sim.engine.kernels.state import (
     JOBS_LEFT,
-    N_DIRTY,
     N_FIN,
     N_SERVICE,
     N_SLOT_FREE,
     NEXT_JOB,
     NOW,
     RECORD,
-    RELEASED,
     TIMER,
 )
 from sim.engine.kernels.waiting import stage_drained, update_rank
@@ -162,9 +160,6 @@ def dispatch_pool(st):
     """Fill the free slots with the heads of the queues."""
     if st.state_mach_free[0, 0] > 0:
         _fill(st)
-    st.state_i[RELEASED] = 0
-    st.state_i[N_DIRTY] = 0
-    st.state_mach_dirty[0] = 0
 
 
 @part

@@ -19,6 +19,7 @@ COLUMNS = (
     *("job_submit", "job_start", "job_finish", "job_failed"),
 )
 VIEWS = ("done_work", "first_work", "turn", "stage_started")
+LEARNT = ("mean_s", "work_s", "n_tasks", "runs")
 
 
 class Spy:
@@ -30,7 +31,7 @@ class Spy:
         self.batches = []
 
     def begin(self, world, plan):
-        self.view = world.view
+        self.view, self.plan = world.view, plan
         return self.policy.begin(world, plan)
 
     def react(self, memory, batch, world, plan):
@@ -48,24 +49,28 @@ def run_kernel(workload, cluster, policy) -> tuple[sim.Result, dict[str, Any]]:
     values = (stopped.stop_s, stopped.task, stopped.machine, stopped.start_s)
     reasons = run.stops["reason"].to_pylist()
     stops = [*zip(*(v.tolist() for v in values), reasons, strict=True)]
-    return run, _outcome(run, stops, spy.batches, spy.view, policy, cluster)
+    return run, _outcome(run, stops, spy, policy, cluster)
 
 
 def run_reference(workload, cluster, policy) -> tuple[Any, dict[str, Any]]:
     """Run the naive simulator; return its result and its outcome."""
-    run = reference.simulate(workload, cluster, policy)
-    return run, _outcome(run, run.stopped, run.batches, run.view, policy, cluster)
+    spy = Spy(policy)
+    run = reference.simulate(workload, cluster, spy)
+    return run, _outcome(run, run.stopped, spy, policy, cluster)
 
 
-def _outcome(run, stops, batches, view, policy, cluster) -> dict[str, Any]:
+def _outcome(run, stops, seen, policy, cluster) -> dict[str, Any]:
     columns = {name: np.array(getattr(run, name)) for name in COLUMNS}
     if cluster.devices:
         columns["task_devices"] = np.array(run.task_devices)
     if run.task_placed is not None:
         columns["task_placed"] = np.array(run.task_placed)
-    seen = VIEWS if policy.events else ()  # else nobody looks
-    views = {f"view of {name}": np.array(view[name]) for name in seen}
-    return columns | views | {"stops": stops, "batches": batches}
+    views = VIEWS if policy.events else ()  # else nobody looks
+    columns |= {f"view of {name}": np.array(seen.view[name]) for name in views}
+    learning = seen.plan.learning
+    learnt = LEARNT if learning is not None else ()
+    columns |= {f"learnt {name}": np.array(getattr(learning, name)) for name in learnt}
+    return columns | {"stops": stops, "batches": seen.batches}
 
 
 def differences(first: dict[str, Any], second: dict[str, Any]) -> list[str]:

@@ -26,26 +26,36 @@ MECHANISMS = (
     *("pool", "batches", "gangs", "inputs", "failures", "remote", "outages", "slow periods"),
     *("launch lags", "stage lags", "hard queues", "weighted queues", "fungible", "classes"),
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
-    *("planning", "skip", "pack", "like tasks"),
+    *("planning", "skip", "pack", "like tasks", "per class", "barriers"),
 )
+LEAN = (
+    ("pool", "like tasks", "barriers"),
+    ("pool", "reservations"),
+    ("pool", "planning"),
+    ("pack", "like tasks"),
+    ("pack", "fungible"),
+    ("per class", "like tasks"),
+    ("per class", "classes"),
+    ("devices", "choice"),
+    ("holds", "barriers"),
+)
+"""Mechanisms of kernels that do not run, or do little, where others are there, too."""
+
 QUEUES = ("q0", "q1", "q2")
 KINDS = (
     {"class": "a", "count": 2, "cpu": 6, "mem": 3, "devices": {"gpu": 4}},
     {"class": "b", "cpu": 8, "mem": 4, "devices": {"gpu": 2}},
     {"cpu": 4, "mem": 6},
 )
+SMALL = {"count": 2, "cpu": 2, "mem": 2}
+"""Machines for some tasks only, so that there are several pools."""
 
 World = dict[str, Any]
 
 
 def draw(rng: np.random.Generator) -> World:
     """Draw a world: first which mechanisms it has, few or many, then everything else."""
-    share = rng.choice([0.06, 0.12, 0.2, 0.35])
-    on = {name for name in MECHANISMS if rng.random() < share}
-    if rng.random() < 0.3:  # few meet by chance
-        on |= {str(name) for name in rng.choice(MECHANISMS, 2, replace=False)}
-    if "like tasks" in on:
-        on |= {"batches"}
+    on = _mechanisms(rng)
     rigid = bool(on & {"reservations", "planning"})
     jobs = _jobs(rng, on, rigid)
     world: World = {
@@ -61,6 +71,17 @@ def draw(rng: np.random.Generator) -> World:
             "factor": float(rng.choice([1.0, 1.5])), "seed": int(rng.integers(99))
         }  # fmt: skip
     return world
+
+
+def _mechanisms(rng: np.random.Generator) -> set[str]:
+    if rng.random() < 0.3:
+        on = set(LEAN[rng.integers(len(LEAN))])
+    else:
+        share = rng.choice([0.06, 0.12, 0.2, 0.35])
+        on = {name for name in MECHANISMS if rng.random() < share}
+        if rng.random() < 0.3:  # few meet by chance
+            on |= {str(name) for name in rng.choice(MECHANISMS, 2, replace=False)}
+    return on | {"batches"} if "like tasks" in on else on
 
 
 def _seconds(rng: np.random.Generator, on: set[str], max_tasks: int) -> list[float]:
@@ -121,7 +142,8 @@ def _stage(rng: np.random.Generator, on: set[str], rigid: bool, s: int) -> World
     }  # fmt: skip
     if rigid and "batches" in on:
         stage["durations_s"] = stage["durations_s"][:3]
-    parents = {f"s{p}": str(rng.choice(["barrier", "one_to_one"])) for p in range(s)}
+    edges = ["barrier"] if "barriers" in on else ["barrier", "one_to_one"]
+    parents = {f"s{p}": str(rng.choice(edges)) for p in range(s)}
     stage["parents"] = {name: kind for name, kind in parents.items() if rng.random() < 0.35}
     if "classes" in on:
         stage["runs_on"] = str(rng.choice(["", "", "a", "b", "b|a", "a|elsewhere"]))
@@ -153,11 +175,11 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     queues = on & {"hard queues", "weighted queues"}
     many = 3 if rigid or "hard queues" in on or "gangs" in on else 1
     cluster: World = {}
-    if on & {"classes", "devices"}:
-        kinds = [dict(KINDS[i]) for i in rng.permutation(3)] * many
+    if on & {"classes", "devices", "per class"}:
+        kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
         cluster["kinds"] = [
-            kind if "devices" in on else {k: v for k, v in kind.items() if k != "devices"}
-            for kind in kinds
+            {name: value for name, value in kind.items() if name != "devices" or name in on}
+            for kind in kinds * many
         ]
     elif "pool" in on:
         cluster["slots"] = int(rng.integers(3, 13)) if many == 1 else int(rng.integers(24, 40))
@@ -172,7 +194,7 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
         cluster["queues"] = {
             "mode": sorted(queues)[0].partition(" ")[0], "shares": dict.fromkeys(QUEUES, 1 / 3)
         }  # fmt: skip
-    return cluster | _times(rng, on, 4 if on & {"classes", "devices"} else 2)
+    return cluster | _times(rng, on, 4 if "kinds" in cluster else 2)
 
 
 def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
@@ -205,6 +227,7 @@ def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
 
 def _policy(rng: np.random.Generator, on: set[str]) -> World:
     fit = "pack" if "pack" in on else "skip" if on & {"skip", "holds"} else "strict"
+    fit = "per_class" if "per class" in on else fit
     policy: World = {
         "kind": "plan",
         "fit": "strict" if "evictions" in on else fit,

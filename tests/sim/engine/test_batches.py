@@ -236,3 +236,38 @@ def test_remaining_work_is_rounded_task_by_task():
     )
     result, _ = assert_same(workload, sim.Cluster.slots(3), policies.build("srpt"))
     assert result.job_start[1] == 0.1
+
+
+def test_what_opens_at_an_instant_goes_before_what_ends_then_make_room_for():
+    """At 2 the first and the third stage end; the fourth opens, and goes before the last."""
+    stages = [
+        {"durations_s": [2.0]},
+        {"durations_s": [5.0]},
+        {"name": "third", "durations_s": [2.0]},
+        {"durations_s": [1.0, 1.0], "parents": ["third"]},
+        {"durations_s": [3.0] * 4},
+    ]
+    workload = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}])
+    policy = policies.build("fifo")
+    assert "POOL" in variant(workload, sim.Cluster.slots(4), policy)
+    result, _ = assert_same(workload, sim.Cluster.slots(4), policy)
+    assert result.task_start.tolist() == [0, 0, 0, 2, 2, 0, 3, 3, 3]
+
+
+def test_like_tasks_of_queues_of_equal_weight_take_turns():
+    for seed in range(N_WORLDS):
+        rng = np.random.default_rng([seed, 6])
+        n_queues = int(rng.integers(2, 5))
+        jobs = [
+            {
+                "submit_s": float(rng.choice([0.0, 0.0, 1.0])),
+                "queue": f"q{rng.integers(0, n_queues)}",
+                "stages": [{"durations_s": [float(rng.choice([1.0, 1.5, 2.0]))] * 20}],
+            }
+            for _ in range(6)
+        ]
+        workload = sim.Workload.from_jobs(sorted(jobs, key=lambda job: job["submit_s"]))
+        policy = policies.build("fair")
+        cluster = sim.Cluster.slots(int(rng.integers(3, 12)))
+        assert variant(workload, cluster, policy) >= {"POOL", "USAGE"}
+        assert_same(workload, cluster, policy)

@@ -17,7 +17,7 @@ from tests.sim.engine.test_kernel import FITS, assert_same
 
 
 def placed(workload, home, factor=1.0):
-    """Let the inputs of every stage begin on machine `home`."""
+    """Let the inputs of every stage begin on machine `home`, or on one for each."""
     placed_workload = transforms.place_inputs(workload, remote_factor=factor)
     column_index = placed_workload.stages.column_names.index("input_home")
     column = np.full(placed_workload.n_stages, home, dtype=np.int32)
@@ -65,6 +65,15 @@ def test_a_policy_without_locality_pays_for_remote_inputs():
     assert result.task_machine.tolist() == [0, 1, 2]
     assert result.task_finish.tolist() == [2.5, 5.0, 7.5]
     assert result.metrics["tasks_local"] == 0
+
+
+def test_a_task_without_a_home_is_slow_nowhere():
+    w = sim.Workload.from_jobs(
+        [{"submit_s": 0.0, "stages": [{"durations_s": [1.0], "demand": {"cpu": 1}}]}] * 2
+    )
+    result = run(placed(w, home=[2, -1], factor=2.5), "bfs")
+    assert result.task_machine.tolist() == [0, 1]
+    assert result.task_finish.tolist() == [2.5, 1.0]
 
 
 @pytest.mark.parametrize(("rp", "first"), [(0.4, 1), (0.6, 0)])

@@ -7,7 +7,10 @@ import pytest
 
 import policies
 import sim
+from tests.examples import examples
 from tests.sim.engine import reference
+from tests.sim.engine.test_kernel import assert_same
+from tests.sim.engine.test_packing import Packs
 
 
 def jobs_of(*rows):
@@ -97,6 +100,45 @@ def test_same_bits_as_the_reference_in_a_crowd(fit, fit_resources):
     ran = fast.task_finish - fast.task_start
     late = ran > workload.columns.task_duration * 1.01
     assert late.mean() > 0.5, "most tasks must be slowed down for this to mean anything"
+
+
+def overbooked(rng):
+    """Draw jobs of a few demands, many at once, on few machines whose disks fill up first."""
+    demands = [
+        {
+            "cpu": float(rng.choice([0.5, 1.0])),
+            "disk": float(rng.choice([0.0, 0.25, 1.0, 1.0])),
+            "net": float(rng.choice([0.0, 0.0, 0.5, 1.0])),
+        }
+        for _ in range(3)
+    ]
+    jobs = []
+    for submit_s in np.cumsum(rng.choice([0.0, 0.0, 0.5, 2.0], rng.integers(4, 12))):
+        durations = rng.choice([0.5, 1.0, 4.0, 20.0], rng.integers(1, 6)).tolist()
+        stage = {"durations_s": durations, "demand": demands[rng.integers(3)]}
+        jobs.append({"submit_s": float(submit_s), "stages": [stage]})
+    n = int(rng.integers(1, 3))
+    cluster = sim.Cluster.machines(n, cpu=5, disk=1, net=1, fungible=("disk", "net"))
+    return sim.Workload.from_jobs(jobs), cluster
+
+
+def test_same_bits_where_full_machines_take_more():
+    n_slowed = 0
+    for seed in range(examples(600)):
+        rng = np.random.default_rng([seed, 7])
+        workload, cluster = overbooked(rng)
+        packing = {
+            "overbook": True,
+            "remaining": float(rng.choice([0.0, 0.2, 2.0])),
+            "bundle": int(rng.choice([1, 3])),
+        }
+        stages = {"weight": rng.choice([0.2, 1.0, 5.0], workload.n_stages)}
+        columns = {"task_priority": rng.choice([0.3, 1.0], workload.n_tasks)}
+        policy = Packs(packing=packing, stages=stages, columns=columns if seed % 3 == 0 else {})
+        fast, _ = assert_same(workload, cluster, policy)
+        ran = fast.task_finish - fast.task_start
+        n_slowed += (ran > workload.columns.task_duration * 1.01).sum()
+    assert n_slowed > 3 * seed
 
 
 def test_an_overfull_heap_of_ends_is_rebuilt_without_its_stale_entries():

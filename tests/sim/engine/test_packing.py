@@ -13,6 +13,7 @@ import sim
 from policies.base import Policy
 from sim.engine.plan import Event, Queues
 from sim.engine.plan.queues import Packing
+from tests.sim.engine.test_kernel import assert_same
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,32 @@ def test_a_full_machine_takes_one_more_where_that_gains_more_than_it_costs():
     # and so it does where the one that is there counts a hundred times as much
     weight = {"weight": [100.0, 1.0, 1.0]}
     assert finishes(([1.0], {"cpu": 1, "disk": 0.1}), stages=weight) == [10, 1, 11]
+
+
+def test_a_resource_that_a_task_does_not_take_does_not_delay_it():
+    """Five tasks share a network; the sixth takes a tenth of a disk that is in use for 9 s more."""
+    cluster = sim.Cluster.machines(1, cpu=10, disk=1, net=1, fungible=["disk", "net"])
+    rows = [({"cpu": 1, "net": 1}, [10.0] * 5), ({"cpu": 1, "disk": 1}, [10.0])]
+    rows += [({"cpu": 1}, [1.0]), ({"cpu": 1, "disk": 0.1}, [5.0])]
+    workload = jobs_of(
+        *((0.5 * (i == 3), tasks, demand, "q") for i, (demand, tasks) in enumerate(rows))
+    )
+    policy = Packs(packing={"overbook": True}, fit_resources=("cpu", "disk"))
+    result, _ = assert_same(workload, cluster, policy)
+    assert result.task_start.tolist() == [0] * 7 + [1]
+
+
+def test_a_machine_whose_room_is_held_for_a_gang_is_not_overbooked():
+    stage = {"durations_s": [10.0], "demand": {"cpu": 1, "disk": 1}}
+    gang = {"submit_s": 0.0, "min_tasks": 2}
+    gang["stages"] = [stage | {"name": "first"}, stage | {"parents": ["first"]}]
+    short = {"durations_s": [1.0, 1.0], "demand": {"cpu": 1}}
+    late = {"durations_s": [1.0], "demand": {"cpu": 1, "disk": 0.5}}
+    jobs = [gang, {"submit_s": 0.0, "stages": [short]}, {"submit_s": 0.5, "stages": [late]}]
+    cluster = sim.Cluster.machines(2, cpu=2, disk=1, fungible=["disk"])
+    policy = Packs(packing={"overbook": True}, stages={"weight": [100.0, 100.0, 1.0, 1.0]})
+    result, _ = assert_same(sim.Workload.from_jobs(jobs), cluster, policy)
+    assert result.task_start.tolist() == [0, 10, 0, 0, 20]
 
 
 def test_rigid_resources_stay_within_capacity():

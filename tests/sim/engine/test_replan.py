@@ -208,8 +208,8 @@ def test_a_limit_of_no_time_is_planned_for():
     assert got[1] < 65
 
 
-def starts(jobs, slots, replan):
-    """Return the starts of rigid jobs (submission, run, tasks) with exact limits."""
+def starts(jobs, slots, replan, key=0.0):
+    """Return the starts of rigid jobs (submission, run, tasks) with exact limits, by key."""
     workload = sim.Workload.from_jobs(
         {"submit_s": submit, "stages": [{"durations_s": [run] * tasks}], "min_tasks": tasks}
         for submit, run, tasks in jobs
@@ -219,8 +219,8 @@ def starts(jobs, slots, replan):
         name, events = "exact", Event.NONE
 
         def begin(self, world, plan):
-            plan.queues = Queues.make(1, order=Order.FIFO)
-            plan.set_jobs(expected_s=[run for _, run, _ in jobs])
+            plan.queues = Queues.make(1, order=Order.KEY)
+            plan.set_jobs(key=key, expected_s=[run for _, run, _ in jobs])
             plan.replan = replan
 
     return sim.simulate(workload, sim.Cluster.slots(slots), Exact()).job_start.tolist()
@@ -234,3 +234,10 @@ def test_jobs_start_at_polls_and_plans():
     assert starts([(0.2, 60, 2), (0.7, 60, 4), (1.0, 20, 1)], 4, replan)[2] == 7.0
     main_loop = Replan(plans=False, completing_s=0.25, poll_phase_s=0.5, main_phase=50)
     assert starts([(0.2, 60, 2), (0.7, 60, 4), (1.0, 20, 1)], 4, main_loop) == [0.5, 61.5, 122.5]
+
+
+def test_nodes_that_are_reserved_anew_are_a_change_to_plan_for():
+    """The last job comes while the first waits: the thread plans again at 37 and 67, no earlier."""
+    replan = Replan(completing_s=0.25, poll_phase_s=0.5, main_phase=50, plan_phase_s=7.0)
+    jobs = [(0.2, 60, 3), (0.2, 60, 2), (40.2, 20, 1)]
+    assert starts(jobs, 4, replan, key=[1, 0, 2]) == [61.5, 0.5, 61.5]

@@ -20,7 +20,6 @@ from sim.engine.kernels.state import (
     N_DIRTY,
     N_ENTERED,
     N_LIVE,
-    N_NEW,
     N_REFINED,
     NOW,
     REFINE_ALL,
@@ -50,7 +49,6 @@ def _places_nothing(st):
     return (
         st.state_i[REFINE_ALL] == 0
         and st.state_i[N_DIRTY] == 0
-        and st.state_i[N_NEW] == 0
         and st.state_i[EVICTING] == 0
         and st.state_i[RESERVATIONS] == 0
     )

@@ -8,13 +8,13 @@ not fit bars its pools for those behind it in its queue; they start in the other
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
-from sim.engine.kernels.buckets import end_dispatch, is_waiting_gang
+from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.features import BATCHES, GANGS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
-from sim.engine.kernels.state import BARRED, N_BUCKETS, RELEASED
+from sim.engine.kernels.state import BARRED, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
 
 ALL = -1
@@ -48,8 +48,6 @@ def dispatch_classes(st):
         hint_stage, hint = g, machine
         one_queue = len(st.state_queue_root) == 1
         start_task(st, g, machine, False, startable(st, g, machine) if BATCHES and one_queue else 1)
-    end_dispatch(st)
-    st.state_i[RELEASED] = 0
     clear_dirty(st)
 
 

@@ -33,7 +33,6 @@ from sim.engine.kernels.state import (
     N_REFUSED,
     N_SLOT_FREE,
     OVERBOOKING,
-    RELEASED,
 )
 from sim.engine.kernels.waiting import precedes
 
@@ -88,7 +87,6 @@ def _pack(st):
         if OVERBOOK and st.state_i[OVERBOOKING] and is_freed:
             _overbook(st, machine)
     end_dispatch(st)
-    st.state_i[RELEASED] = 0
     clear_dirty(st)
 
 

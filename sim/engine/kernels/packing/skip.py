@@ -24,7 +24,6 @@ from sim.engine.kernels.state import (
     N_BUCKETS,
     N_DIRTY,
     N_NEW,
-    RELEASED,
 )
 from sim.engine.kernels.waiting import goes_before
 
@@ -89,7 +88,6 @@ def dispatch_skip(st):
     if HOLDS and holder >= 0:
         release_machines(st)
     end_dispatch(st)
-    st.state_i[RELEASED] = 0
     clear_dirty(st)
 
 

@@ -66,7 +66,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     WAKE,
     WINDOW,
 )
-from sim.engine.kernels.state import LAUNCH, N_ARRIVED, N_HOLES, N_SCAN, NOW, RELEASED, UNIT
+from sim.engine.kernels.state import LAUNCH, N_ARRIVED, N_HOLES, N_SCAN, NOW, UNIT
 
 
 @inlined
@@ -94,7 +94,6 @@ def dispatch_replanned(st):
         _note_update(st)
     if st.p_replan[PLANS] and not st.state_replan[IS_IDLE] and st.state_replan_s[WAKE] <= now:
         _wake(st)
-    st.state_i[RELEASED] = 0
     clear_dirty(st)
 
 
