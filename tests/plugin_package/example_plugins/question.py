@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from sweep.execution.strategy import Batch
 from sweep.grid import grid
-from sweep.grid.asked import Asked
+from sweep.grid.goal import Goal
 from sweep.report.contribution import Contribution
 from sweep.report.section import Section
 
@@ -13,7 +13,7 @@ KEYS = ("example.first",)
 
 
 @dataclass(frozen=True)
-class First(Asked):
+class First(Goal):
     """The number of cells to run."""
 
     n: int = 1
@@ -51,7 +51,7 @@ def take(lines, defaults):
 
 def strategy(request):
     """Return the strategy if its key was given."""
-    return FirstCells(request, request.asked.n) if isinstance(request.asked, First) else None
+    return FirstCells(request, request.goal.n) if isinstance(request.goal, First) else None
 
 
 def contribute(sweep):
