@@ -133,8 +133,8 @@ def test_digests_follow_its_sources(installed: Path, tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(installed)))},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
-    cell, made = json.loads(ok(done))
+    cell, drawn = json.loads(ok(done))
     assert {"example_plugins.policy", "example_plugins.evaluator"} <= {*cell}
     assert "example_plugins.metric" in cell
-    assert "example_plugins.generator" in made
-    assert "example_plugins.policy" not in made
+    assert "example_plugins.generator" in drawn
+    assert "example_plugins.policy" not in drawn

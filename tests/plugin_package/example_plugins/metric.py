@@ -1,4 +1,4 @@
-"""How long the slowest job took."""
+"""Completion time of the slowest job."""
 
 import numpy as np
 

@@ -41,8 +41,8 @@ def test_it_has_all_that_cells_need_and_the_same_bytes(
         "import mine_sent.policy, sweep.execution.task as task; "
         "print(mine_sent.policy.GREETING, task.__file__)"
     )
-    there = tmp_path / "there"
-    assert run(there, code) == ["sent", str(there / "sweep/execution/task.py")]
+    node = tmp_path / "there"
+    assert run(node, code) == ["sent", str(node / "sweep/execution/task.py")]
 
 
 def test_nodes_have_the_systems_and_their_data(tmp_path: Path) -> None:
@@ -56,8 +56,8 @@ def test_nodes_have_the_systems_and_their_data(tmp_path: Path) -> None:
         "print(entry_points.__file__, min(entry_points.installed('policies')), *table)"
     )
     file, first, *sent = run(tmp_path / "there", code)
-    here = preflight._module_digests([(("wserpt", None), ("simulation", None))])
-    assert {*sent} == {*here}
+    table = preflight._module_digests([(("wserpt", None), ("simulation", None))])
+    assert {*sent} == {*table}
     assert file == str(tmp_path / "there/sim/base/entry_points.py")
     assert first == min(entry_points.installed("policies"))
     assert not (tmp_path / "there" / "pyproject.toml").exists()
