@@ -11,6 +11,7 @@ import pytest
 
 import policies
 from sim import evaluators
+from sim.base import entry_points
 from sweep.store import sources
 from tests.sweep.store.edits import COMMENT, STATEMENT, Sources
 
@@ -138,7 +139,9 @@ def test_equal_sources_give_equal_digests(edited: Sources) -> None:
 
 @pytest.mark.parametrize("name", evaluators.names())
 def test_an_evaluator_is_in_the_digest_of_its_cells(name: str) -> None:
-    assert f"sim.evaluators.{name}" in sources.cell_table({"name": "none"}, {"name": name})
+    entry = entry_points.installed("evaluators").get(name)
+    module = f"sim.evaluators.{name}" if entry is None else entry.module
+    assert module in sources.cell_table({"name": "none"}, {"name": name})
 
 
 def test_a_policy_is_in_the_digest_with_its_base_classes() -> None:
