@@ -82,7 +82,7 @@ def pytest_collection() -> Generator[None, object, object]:
 CORE = (
     *("tests/sim/base", "tests/sim/engine", "tests/sim/test_result.py"),
     *("tests/policies/test_base.py", "tests/policies/test_invariants.py"),
-    *("tests/sweep/grid", "tests/sweep/store", "tests/sweep/test_driver.py"),
+    *("tests/sweep/grid", "tests/sweep/store", "tests/sweep/driver"),
 )
 """Folders and modules of the core lane: what a change of anything may break."""
 

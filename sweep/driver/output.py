@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
-
-import pyarrow as pa
 
 from sweep import report
 from sweep.driver import added
@@ -22,24 +19,13 @@ from sweep.store.cell import CellError
 from sweep.store.folder import DONE_JOBS, SweepFolder
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Result of a finished sweep."""
-
-    folder: SweepFolder
-    cells: pa.Table  # ``cells.parquet``, narrow; see `sweep.execution.cells_table`
-    config: Mapping[str, Any]  # ``config.yaml``
-    n_failed: int
-    is_tracked: bool = True  # False: it should be in MLflow and is not
-
-
 def write_folder(
     prepared: PreparedGrid,
     folder: SweepFolder,
     cached: Sequence[bool] | Flags,
     errors: Mapping[str, CellError],
     confirm: Callable[[], None],
-) -> Outcome:
+) -> Finished:
     """Write the sweep's folder, ``cells.parquet`` last, as it marks the folder as complete.
 
     `confirm` raises if another process has taken over; nothing is written from then on.
@@ -51,8 +37,9 @@ def write_folder(
     check_metrics(cells, config)
     confirm()
     provenance = folder.replace_origin(config, *origin.provenance_record(prepared))
-    write_cells(prepared, Finished(folder, cells, config, provenance), confirm)
-    return Outcome(folder, cells, config, len(errors))
+    sweep = Finished(folder, cells, config, provenance)
+    write_cells(prepared, sweep, confirm)
+    return sweep
 
 
 def write_cells(prepared: PreparedGrid, sweep: Finished, confirm: Callable[[], None]) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from sim.base import files, interrupt
 from sim.base.errors import InputError
@@ -14,7 +18,7 @@ from sim.base.masking import mask
 from sweep import track
 from sweep.driver.added import is_current
 from sweep.driver.auto_seeds import AutoSeeds, with_seeds
-from sweep.driver.output import Outcome, write_folder, write_report
+from sweep.driver.output import write_folder, write_report
 from sweep.driver.request import python_path
 from sweep.driver.sweep_loop import CompletedSweep, SweepLoop
 from sweep.execution import cells_table, notes
@@ -35,6 +39,17 @@ from sweep.store.journal import Journal
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 # Results of cells by content; deleting this folder costs time, nothing else.
 """
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of a finished sweep."""
+
+    folder: SweepFolder
+    cells: pa.Table  # ``cells.parquet``, narrow; see `sweep.execution.cells_table`
+    config: Mapping[str, Any]  # ``config.yaml``
+    n_failed: int
+    is_tracked: bool = True  # False: it should be in MLflow and is not
 
 
 def strategy_for(request: Request) -> Strategy:
@@ -129,7 +144,8 @@ def _finish(
     """Write the sweep's folder, give its answer and track it."""
     prepared, errors = completed.prepared, completed.errors
     journal.note_status(left_s=None, activity="writing the report")
-    outcome = write_folder(prepared, folder, completed.cached, errors, journal.confirm)
+    sweep = write_folder(prepared, folder, completed.cached, errors, journal.confirm)
+    outcome = Outcome(folder, sweep.cells, sweep.config, len(errors))
     try:
         on_answer(outcome)
     finally:  # the sweep ends as if it had been printed

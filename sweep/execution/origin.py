@@ -35,7 +35,7 @@ def provenance_record(prepared: PreparedGrid) -> tuple[dict[str, Any], str]:
         *(f"--config-dir={folder}" for folder in request.options.recorded_dirs),
     ]
     cells = (planned.cell for planned in prepared.representatives)
-    pairs = ((cell.policy, cell.evaluator) for cell in cells)
+    pairs = [(cell.policy, cell.evaluator) for cell in cells]
     own = own_sources.own_files(pairs, request.study, request.options)
     return provenance.collect(words, request.axes["seed"], inputs, own_sources.records(own))
 

@@ -13,7 +13,7 @@ class Goal:
     sweep_name: ClassVar[str] = ""
     """Name of sweeps that have no other; empty: after the experiment."""
     chooses_cells: ClassVar[bool] = True
-    """True if results decide which cells follow those of the axes."""
+    """True if cells are other than those of the axes, or results decide which follow these."""
     from_jobs: ClassVar[tuple[str, ...]] = ()
     """Files of the strategy that are made from the jobs of cells, and not from their metrics."""
 

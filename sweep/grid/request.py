@@ -144,7 +144,7 @@ class Request:
 
     @property
     def chooses_cells(self) -> bool:
-        """True if results decide which cells follow those of the axes."""
+        """True if cells are other than those of the axes, or results decide which follow these."""
         return self.goal is not None and self.goal.chooses_cells
 
 
