@@ -66,33 +66,36 @@ def main(arguments: list[str]) -> int:
     worlds = list(random_worlds(parsed.worlds))
     reach = reach_of_calls([lambda world=world: notice_of(world) for world in worlds])
     survivors = judge(chosen, lambda mutant: by_worlds(worlds, reach, mutant), parsed.jobs)
-    for mutant in survivors:
-        print(f"{len(reach.names_at(mutant))} worlds reach {mutant}", flush=True)
+    _print_reach(survivors, reach, "worlds")
     if not parsed.no_tests:
         tests = reach_of_tests()
         survivors = judge(survivors, lambda mutant: by_tests(tests, mutant), parsed.jobs)
-        for mutant in survivors:
-            print(f"{len(tests.names_at(mutant))} tests reach {mutant}", flush=True)
+        _print_reach(survivors, tests, "tests")
     return report(chosen, survivors, parsed.wanted)
+
+
+def _print_reach(survivors: list[Mutant], reach: Reach, judges: str) -> None:
+    for mutant in survivors:
+        print(f"{len(reach.names_at(mutant))} {judges} reach {mutant}", flush=True)
 
 
 def judge(chosen: Iterable[Mutant], check: Check, n_jobs: int) -> list[Mutant]:
     """Return the mutants that a check does not notice, in their order; print each."""
     ordered = list(chosen)
+    waiting = ordered[::-1]
     notices: dict[Mutant, str] = {}
     running: dict[int, tuple[Mutant, int]] = {}
-    for mutant in [*ordered, *[None] * n_jobs]:
-        if mutant is None or len(running) == n_jobs:
-            if not running:
-                break
-            pid, status = os.wait()
-            ended, read = running.pop(pid)
-            notices[ended] = _notice(read, status)
-            mark = "caught  " if notices[ended] else "SURVIVES"
-            print(f"{mark} {ended}  {notices[ended]}", flush=True)
-        if mutant is not None:
+    while waiting or running:
+        if waiting and len(running) < n_jobs:
+            mutant = waiting.pop()
             pid, read = _fork(lambda mutant=mutant: apply(mutant) or check(mutant))
             running[pid] = mutant, read
+            continue
+        pid, status = os.wait()
+        mutant, read = running.pop(pid)
+        notices[mutant] = _notice(read, status)
+        mark = "caught  " if notices[mutant] else "SURVIVES"
+        print(f"{mark} {mutant}  {notices[mutant]}", flush=True)
     return [mutant for mutant in ordered if not notices[mutant]]
 
 
