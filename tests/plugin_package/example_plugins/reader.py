@@ -10,7 +10,6 @@ def read(path, *, slots: int = 1):
     with Path(path).open(encoding="utf-8") as lines:
         rows = [tuple(map(float, line.split())) for line in lines]
     jobs = [
-        {"submit_s": submit_s, "stages": [{"durations_s": [run] * slots}]}
-        for submit_s, run in rows
+        {"submit_s": submit_s, "stages": [{"durations_s": [run] * slots}]} for submit_s, run in rows
     ]
     return sim.Workload.from_jobs(jobs)
