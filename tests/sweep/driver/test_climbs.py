@@ -1,6 +1,6 @@
 """Calls climb from a lower room of sweep to a higher one a few times alone: into plug-ins.
 
-An iterator that a lower room is given counts as data.
+An iterator that a lower room is known counts as data.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ def climbs() -> Iterator[list[str]]:
     ids=["grid", "target"],
 )  # fmt: skip
 def test_a_request_climbs_six_times_at_most(command: Command, words: tuple[str, ...]) -> None:
-    given = command.words(*words)
-    driver.make_request(given)  # imports
+    known = command.words(*words)
+    driver.make_request(known)  # imports
     with climbs() as listed:
-        driver.make_request(given)
+        driver.make_request(known)
     assert len(listed) <= 6, listed
 
 
