@@ -1,6 +1,6 @@
 """Calls climb from a lower room of sweep to a higher one a few times alone: into plug-ins.
 
-An iterator that a lower room is known counts as data.
+An iterator that is handed to a lower room counts as data.
 """
 
 from __future__ import annotations
