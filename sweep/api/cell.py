@@ -94,16 +94,23 @@ class Cell:
         InputError
             If a run has more than a million tasks.
         """
-        drawing = entry_points.load("verbs", DRAWING)  # brings numba, which nothing else here needs
+        drawing = _drawing()
         cells = [self] if beside is None else [self, beside]
         return drawing.draw([drawing.rerun(cell._folder, cell._row) for cell in cells])
 
     def perfetto(self, path: str | Path) -> None:
         """Run the cell again and write it in Chrome's trace format (.json or .json.gz)."""
-        drawing = entry_points.load("verbs", DRAWING)
+        drawing = _drawing()
         timeline = drawing.rerun(self._folder, self._row)
         drawing.write_perfetto(timeline, Path(path).expanduser())
 
     def __repr__(self) -> str:
         labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)
         return f"Cell {' '.join(labels)}: {self.status}"
+
+
+def _drawing() -> Any:
+    """Import the plug-in that draws cells."""
+    if DRAWING not in entry_points.installed("verbs"):
+        raise InputError(f"no plug-in {DRAWING} is installed, which draws cells")
+    return entry_points.load("verbs", DRAWING)

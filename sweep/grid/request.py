@@ -90,6 +90,7 @@ def _check_kind(group: str, config: Mapping[str, Any], kinds: Sequence[str]) -> 
 
 
 DEMO = "demo"
+MISSING = "`python -m sweep plugins` lists what is installed"
 MAX_QUESTION = 300
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
@@ -306,6 +307,9 @@ def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
             )
     elif not (head in _CONFIG_GROUPS and inner):
         valid = [k for k in config_tree.keys(dict(defaults)) if ("." in k) == bool(inner)]
+        if line.key in valid and line.kind != "delete":
+            message = f"{line.text}: no installed plug-in takes {line.key}: {MISSING}"
+            raise InputError(message, rule="unknown key")
         message = f"{unknown('key', line.key, valid)} ({line.source})"
         raise InputError(message, rule="unknown key")
 

@@ -1,0 +1,1 @@
+"""Earlier place of `sweep.questions.papers`, for studies of users' own."""
