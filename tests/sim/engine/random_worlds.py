@@ -32,6 +32,9 @@ LEAN = (
     ("pool", "like tasks", "barriers"),
     ("pool", "reservations"),
     ("pool", "planning"),
+    ("reservations", "callbacks"),
+    ("planning", "callbacks"),
+    ("skip", "gangs"),
     ("pack", "like tasks"),
     ("pack", "fungible"),
     ("per class", "like tasks"),
@@ -76,7 +79,7 @@ def draw(rng: np.random.Generator) -> World:
 
 
 def _mechanisms(rng: np.random.Generator) -> set[str]:
-    if rng.random() < 0.3:
+    if rng.random() < 0.4:
         on = set(LEAN[rng.integers(len(LEAN))])
     else:
         share = rng.choice([0.06, 0.12, 0.2, 0.35])
@@ -102,7 +105,9 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
     jobs: list[World] = []
     clock = 0.0
     pauses = [[0.0, 0.0, 1.0, 2.5], [0.0, 0.5], [0.0, 0.3, 6.0]][rng.integers(3)]
-    for i in range(int(rng.integers(1, 15 if rigid else 9))):
+    n_jobs = int(rng.integers(1, 15 if rigid else 9))
+    order = rng.permutation(n_jobs)
+    for i in range(n_jobs):
         clock += float(rng.choice(pauses))
         stages = [_stage(rng, on, rigid, s) for s in range(int(rng.choice([1, 1, 2, 3, 4])))]
         job = {
@@ -114,10 +119,10 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             "stages": stages,
         }
         n_tasks = sum(len(stage["durations_s"]) for stage in stages)
-        if "inputs" in on and i and rng.random() < 0.7:
+        if "inputs" in on and rng.random() < 0.7:
             job["input_mode"] = str(rng.choice(["none", "blind", "poll", "poll"]))
             job["poll_lag_s"] = float(rng.choice([0.0, 0.0, 1.5]))
-            read = [u for u in range(i) if rng.random() < 0.35]
+            read = [u for u in range(n_jobs) if order[u] < order[i] and rng.random() < 0.35]
             job["inputs"] = {f"j{u}": str(rng.choice(["hard", "hard", "soft"])) for u in read}
         if rigid:
             job["min_tasks"] = n_tasks if n_tasks > 1 or rng.random() < 0.5 else 0
