@@ -30,14 +30,12 @@ def scan_insert(st, queue, g):
     st.state_scan_queue[position] = queue
     st.state_scan_rank[position] = rank
     st.state_scan_key[position] = key
-    st.state_queue_waiting[queue] += 1
 
 
 @inlined
 def scan_remove(st, g):
     """Remove stage `g` from the list."""
     position = st.state_scan_position[g]
-    st.state_queue_waiting[st.state_scan_queue[position]] -= 1
     st.state_scan_position[g] = -1
     st.state_scan[position] = -1 - g
     n, holes = st.state_i[N_SCAN], st.state_i[N_HOLES] + 1

@@ -26,18 +26,23 @@ MECHANISMS = (
     *("pool", "batches", "gangs", "inputs", "failures", "remote", "outages", "slow periods"),
     *("launch lags", "stage lags", "hard queues", "weighted queues", "fungible", "classes"),
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
-    *("planning", "skip", "pack", "like tasks", "per class", "barriers"),
+    *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
 )
 LEAN = (
     ("pool", "like tasks", "barriers"),
     ("pool", "reservations"),
     ("pool", "planning"),
+    ("reservations", "callbacks"),
+    ("planning", "callbacks"),
+    ("skip", "gangs"),
     ("pack", "like tasks"),
     ("pack", "fungible"),
     ("per class", "like tasks"),
     ("per class", "classes"),
     ("devices", "choice"),
     ("holds", "barriers"),
+    ("skip", "callbacks", "equal demands"),
+    ("pack", "callbacks", "equal demands"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -74,7 +79,7 @@ def draw(rng: np.random.Generator) -> World:
 
 
 def _mechanisms(rng: np.random.Generator) -> set[str]:
-    if rng.random() < 0.3:
+    if rng.random() < 0.4:
         on = set(LEAN[rng.integers(len(LEAN))])
     else:
         share = rng.choice([0.06, 0.12, 0.2, 0.35])
@@ -100,7 +105,9 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
     jobs: list[World] = []
     clock = 0.0
     pauses = [[0.0, 0.0, 1.0, 2.5], [0.0, 0.5], [0.0, 0.3, 6.0]][rng.integers(3)]
-    for i in range(int(rng.integers(1, 9))):
+    n_jobs = int(rng.integers(1, 15 if rigid else 9))
+    order = rng.permutation(n_jobs)
+    for i in range(n_jobs):
         clock += float(rng.choice(pauses))
         stages = [_stage(rng, on, rigid, s) for s in range(int(rng.choice([1, 1, 2, 3, 4])))]
         job = {
@@ -112,10 +119,10 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             "stages": stages,
         }
         n_tasks = sum(len(stage["durations_s"]) for stage in stages)
-        if "inputs" in on and i and rng.random() < 0.7:
+        if "inputs" in on and rng.random() < 0.7:
             job["input_mode"] = str(rng.choice(["none", "blind", "poll", "poll"]))
             job["poll_lag_s"] = float(rng.choice([0.0, 0.0, 1.5]))
-            read = [u for u in range(i) if rng.random() < 0.35]
+            read = [u for u in range(n_jobs) if order[u] < order[i] and rng.random() < 0.35]
             job["inputs"] = {f"j{u}": str(rng.choice(["hard", "hard", "soft"])) for u in read}
         if rigid:
             job["min_tasks"] = n_tasks if n_tasks > 1 or rng.random() < 0.5 else 0
@@ -126,6 +133,10 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
                 stage.pop("runs_on", None)
                 stage["demand"].pop("gpu", None)
         jobs.append(job)
+    if "equal demands" in on:
+        for job in jobs:
+            for stage in job["stages"]:
+                stage["demand"] = jobs[0]["stages"][0]["demand"]
     return jobs
 
 
@@ -173,7 +184,8 @@ def _failures(rng: np.random.Generator, jobs: list[World]) -> World:
 
 def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     queues = on & {"hard queues", "weighted queues"}
-    many = 3 if rigid or "hard queues" in on or "gangs" in on else 1
+    hard = "hard queues" in on
+    many = 3 if rigid or hard or "gangs" in on else 1
     cluster: World = {}
     if on & {"classes", "devices", "per class"}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
@@ -182,9 +194,12 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
             for kind in kinds * many
         ]
     elif "pool" in on:
-        cluster["slots"] = int(rng.integers(3, 13)) if many == 1 else int(rng.integers(24, 40))
+        low, high = (24, 40) if hard else (8, 13) if rigid else (3, 13)
+        cluster["slots"] = int(rng.integers(low, high))
     else:
-        count = int(rng.integers(2, 6)) * (2 * many if many > 1 else 1)
+        count = int(rng.integers(2, 6)) * (6 if many > 1 else 1)
+        if rigid and not hard:
+            count = int(rng.integers(8, 12))
         cluster["machines"] = {
             "count": count, "cpu": int(rng.integers(3, 7)), "mem": float(rng.choice([3, 4]))
         }  # fmt: skip

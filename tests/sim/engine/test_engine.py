@@ -80,6 +80,32 @@ def test_a_gang_starts_together_and_holds_its_slots_to_its_end():
     assert r.task_start.tolist() == [0, 3, 3, 8, 8, 9]
 
 
+def rising(low, n_ticks):
+    """Return a policy that raises the run limit of all jobs, of at first `low`, at some tick."""
+
+    def lower(world, plan):
+        plan.set_jobs(run_limit=low)
+        plan.timer_s = 1.0
+
+    def raise_later(batch, world, plan):
+        if batch.now < n_ticks:
+            plan.timer_s = batch.now + 1.0
+        else:
+            plan.set_jobs(run_limit=9)
+
+    return Scripted(prepare_with=lower, react_with=raise_later, listens=Event.TIMER)
+
+
+def test_a_gang_whose_limit_rises_fills_the_slots_that_it_has():
+    r = run([job(0, stage(9, 9), min_tasks=2)], sim.Cluster.slots(2), rising(1, 3))
+    assert r.task_start.tolist() == [0, 3]
+
+
+def test_nothing_may_happen_for_thousands_of_ticks():
+    r = run([job(0, stage(1))], sim.Cluster.slots(1), rising(0, 9000))
+    assert r.task_start.tolist() == [9000]
+
+
 def test_a_gang_spans_machines():
     jobs = [job(0, stage(1, 1, 1, demand={"cpu": 2}), min_tasks=3)]
     r = run(jobs, sim.Cluster.machines(2, cpu=4))
