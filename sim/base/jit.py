@@ -12,9 +12,10 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from sim.base.kernel_cache import (
     CHECKED,
@@ -30,6 +31,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """False when kernels run as plain Python (NUMBA_DISABLE_JIT=1)."""
+
+MODULES_FOUND = ()
+"""Packages whose modules are imported by name here: none but those of `late` kernels, on which
+`sim.base.sources` knows what depends."""
 
 TESTED_NUMBA = ("0.68.",)
 """Prefixes of the numba versions whose internals `sim.base.part_library` is known to match."""
@@ -104,6 +109,21 @@ class Feature(str):
         raise TypeError(f"{self} is True or False only in a variant; see `specialised`")
 
 
+class Late(NamedTuple):
+    """A function of another module, which `specialised` imports only for variants that need it."""
+
+    name: str  # dotted
+    feature: Feature
+
+
+def late(name: str, feature: Feature) -> Any:
+    """Stand for the kernel of a dotted name, which is called behind ``if feature:`` alone.
+
+    Cells that can't have the feature do not depend on its module (`sim.base.sources`).
+    """
+    return Late(name, feature)
+
+
 @cache
 def specialised(kernel: F, features: frozenset[str]) -> F:
     """Return the variant of a `jit` function with exactly these `features`.
@@ -128,13 +148,20 @@ def specialised(kernel: F, features: frozenset[str]) -> F:
         copies[key] = copied = _compile(bound, **function.kernel_options)
         for name in function.__code__.co_names:
             value = function.__globals__.get(name)
-            if isinstance(value, Feature):
+            if isinstance(value, Late):
+                names[name] = copy(_load(value)) if value.feature in features else None
+            elif isinstance(value, Feature):
                 names[name] = value in features
             elif hasattr(getattr(value, "py_func", value), "kernel_options"):
                 names[name] = copy(value)
         return copied
 
     return cast(F, copy(kernel))
+
+
+def _load(kernel: Late) -> Any:
+    module, _, name = kernel.name.rpartition(".")
+    return getattr(import_module(module), name)
 
 
 def compiled(function: F, *args: Any, message: str = "") -> F:

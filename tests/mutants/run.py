@@ -18,6 +18,7 @@ import signal
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,7 +124,7 @@ def _notice(read: int, status: int) -> str:
 
 def apply(mutant: Mutant) -> None:
     """Put a mutant's code into the functions of its module, which other modules hold, too."""
-    module = sys.modules[".".join(mutant.file.with_suffix("").parts)]
+    module = import_module(".".join(mutant.file.with_suffix("").parts))  # some come late
     changed: dict[str, Any] = {**vars(module)}
     exec(compile(mutant.source, str(mutant.file), "exec"), changed)
     for name, function in vars(module).items():

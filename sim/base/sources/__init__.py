@@ -4,7 +4,9 @@ An import counts anywhere in a module, also inside a function. A name of a lazy 
 the module that defines it. A module found by name counts as an import of the caller:
 ``policies.build("fifo")`` depends on the module of that policy, and a name known only at run time
 depends on every candidate module. The modules that import by name declare their candidates
-(`sim.base.sources.meaning`). Comments, docstrings and the project's folder don't change a digest.
+(`sim.base.sources.meaning`). A kernel that is imported late, for plans in which an attribute is
+set, counts where a module sets it. Comments, docstrings and the project's folder don't change a
+digest.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import NamedTuple
 from sim.base import entry_points
 from sim.base.entry_points import Entry
 from sim.base.sources import meaning, modules
-from sim.base.sources.meaning import FOUND, INSTALLED, LOADED, REGISTERED, Meaning
+from sim.base.sources.meaning import ANY, FOUND, INSTALLED, LOADED, REGISTERED, Bound, Meaning
 from sim.base.sources.modules import Module
 
 Table = dict[str, str]
@@ -45,7 +47,7 @@ def digest(module: str) -> str:
     ModuleNotFoundError
         If it has no file, or belongs to an installed library: its changes would go unnoticed.
     """
-    table = closure([module], packages=False)
+    table = closure([module], packages=False, all_late=True)
     if module not in table:
         raise ModuleNotFoundError(f"the sources of {module} are not found")
     return digest_table(table)
@@ -57,7 +59,12 @@ def digest_table(table: Mapping[str, str]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def closure(roots: Iterable[str], dispatcher: str | None = None, packages: bool = True) -> Table:
+def closure(
+    roots: Iterable[str],
+    dispatcher: str | None = None,
+    packages: bool = True,
+    all_late: bool = False,
+) -> Table:
     """Digest the modules reached from `roots`, and the data files of their packages.
 
     Parameters
@@ -69,16 +76,51 @@ def closure(roots: Iterable[str], dispatcher: str | None = None, packages: bool 
         `roots`.
     packages : bool
         True if a module depends on the packages that are imported before it, too.
+    all_late : bool
+        True if all kernels that may be imported late count, whatever attributes are set.
     """
     _refresh()
     queue = [_Reference(root) for root in roots]
     seen, table = set(queue), Table()
     while queue:
-        for reference in _visit(queue.pop(), table, dispatcher, packages):
-            if reference not in seen:
-                seen.add(reference)
-                queue.append(reference)
+        new = {*_visit(queue.pop(), table, dispatcher, packages)}
+        if not queue:
+            new |= {*_late(table, all_late)}
+        queue += new - seen
+        seen |= new
     return table
+
+
+def _late(table: Table, every: bool) -> Iterator[_Reference]:
+    """Yield the kernels imported late: `every` one, or those for attributes that modules set."""
+    for name in table:
+        kernels, by_attribute, _ = _late_parts(name)
+        if every:
+            yield from map(_Reference, kernels)
+        elif by_attribute:
+            outside = [other for other in table if _room(other) != _room(name)]
+            assigned = {attribute for other in outside for attribute in _late_parts(other)[2]}
+            for attribute, homes in by_attribute.items():
+                if assigned & {attribute, ANY}:
+                    yield from map(_Reference, homes)
+
+
+def _room(name: str) -> list[str]:
+    return name.split(".")[:2]
+
+
+@cache
+def _late_parts(name: str) -> tuple[list[str], Bound, frozenset[str]]:
+    """Return the kernels that a module imports late, those that it declares, what it sets.
+
+    Where code of the project computes an attribute's name it is none of a plan's: a test has the
+    list.
+    """
+    module = modules.find(name)
+    if module is None:  # data
+        return [], {}, frozenset()
+    parsed, is_own = module_meaning(module), name.partition(".")[0] in modules.PROJECT
+    return parsed.late, parsed.by_attribute, frozenset(parsed.sets) - ({ANY} if is_own else set())
 
 
 def _visit(
@@ -201,7 +243,14 @@ def _refresh() -> None:
 
 
 def _clear_locations() -> None:
-    for function in (_search_path, registry_modules, _digest_module, _split, *modules.CACHED):
+    for function in (
+        _search_path,
+        registry_modules,
+        _digest_module,
+        _split,
+        _late_parts,
+        *modules.CACHED,
+    ):
         function.cache_clear()
 
 

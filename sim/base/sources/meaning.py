@@ -44,6 +44,13 @@ it imports a module by the module's name; in MODULES_REGISTERED each module regi
 MODULES_INSTALLED names a kind of `sim.base.entry_points`, whose entries it imports by name, or
 all, if it declares MODULES_LOADED too."""
 
+SET, ANY = "MODULES_SET", "*"
+"""Constant by which a module declares kernels that are imported late: a dict of attribute to
+modules, without whose assignment outside the room none of these is. ANY stands for all of them."""
+
+LATE = "sim.base.jit.late"
+"""Function that names a kernel, which is imported when a variant needs it."""
+
 Use = tuple[str, str | None]
 """A fully dotted name, and the literal string that is its call's first argument (else None)."""
 
@@ -60,6 +67,9 @@ class Meaning:
     binds: Bound = field(default_factory=dict)  # names defined in other modules: imported or lazy
     finders: list[str] = field(default_factory=list)  # functions that import modules by name
     declares: dict[str, list[str]] = field(default_factory=dict)  # packages imported from by name
+    late: list[str] = field(default_factory=list)  # kernels that it imports late
+    by_attribute: Bound = field(default_factory=dict)  # MODULES_SET
+    sets: list[str] = field(default_factory=list)  # attributes that it assigns
     by_name: bool = False  # True if the module imports by name without declaring packages
 
 
@@ -85,6 +95,9 @@ def parse(module: Module, content: bytes) -> Meaning:
         binds=binds,
         finders=_finders(by_statement),
         declares=declares,
+        late=[text for name, text in uses if name == LATE and text is not None],
+        by_attribute=_declared_late(tree),
+        sets=sorted({*assigned_attributes(tree)}),
         by_name=not homes and not declares and any(map(_is_by_name, uses)),
     )
 
@@ -104,7 +117,7 @@ def _strip(node: ast.AST, keep_docstrings: bool) -> None:
         ]
 
 
-def _last_name(node: ast.expr) -> Any:
+def _last_name(node: ast.AST) -> Any:
     return getattr(node, "attr", getattr(node, "id", None))
 
 
@@ -204,6 +217,48 @@ def _declared_packages(tree: ast.Module) -> dict[str, list[str]]:
         for name in _defined(node)
         if name in (FOUND, REGISTERED, LOADED, INSTALLED)
     }
+
+
+def _declared_late(tree: ast.Module) -> Bound:
+    """Read the constant that declares the modules that are imported late, by attribute."""
+    return {
+        name: [*modules]
+        for node in tree.body
+        if isinstance(node, ast.Assign) and SET in _defined(node)
+        for name, modules in ast.literal_eval(node.value).items()
+    }
+
+
+def assigned_attributes(tree: ast.AST) -> Iterator[str]:
+    """Yield the attributes that the code assigns; ANY where it may compute the name of one."""
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        name = _last_name(node)
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            yield ANY if name == "__class__" else node.attr
+        elif name in ("setattr", "__setattr__"):
+            call = parents[node]
+            literals = map(_literal, call.args[:2]) if isinstance(call, ast.Call) else ()
+            yield from [text for text in literals if text is not None] or [ANY]
+        elif name in ("vars", "__dict__"):
+            holder = parents[node] if name == "vars" else node
+            if not _is_read(holder, parents[holder]):
+                yield ANY
+
+
+def _is_read(names: ast.AST, parent: ast.AST) -> bool:
+    """Tell whether code only reads a dict of attributes."""
+    match parent:
+        case ast.Subscript(ctx=ast.Load()) | ast.Compare() | ast.keyword(arg=None):
+            return True
+        case ast.Attribute(attr="get" | "items" | "keys" | "values"):
+            return True
+        case ast.Call(func=ast.Name(id="dict" | "list" | "sorted")):
+            return True
+        case ast.Dict():
+            pairs = zip(parent.keys, parent.values, strict=True)
+            return any(key is None and value is names for key, value in pairs)
+    return False
 
 
 def _defined(node: ast.stmt) -> list[str]:

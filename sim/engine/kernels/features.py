@@ -61,3 +61,18 @@ CHOOSES = Feature("CHOOSES")
 (`sim.engine.kernels.choosing.choice`)."""
 CHECKS = Feature("CHECKS")
 """After each instant the accounts are summed anew (`sim.engine.kernels.conserve`): SIM_CHECKS=1."""
+
+MODULES_SET = {
+    "learning": ("sim.engine.kernels.learning.learning",),
+    "held_machines": ("sim.engine.kernels.packing.hold",),
+    "packing": ("sim.engine.kernels.packing.bundle", "sim.engine.kernels.packing.overbook"),
+    "task_prefers": ("sim.engine.kernels.packing.bundle", "sim.engine.kernels.packing.overbook"),
+    "task_priority": ("sim.engine.kernels.packing.bundle", "sim.engine.kernels.packing.overbook"),
+    "replan": ("sim.engine.kernels.rigid.replan",),
+    "reservations": ("sim.engine.kernels.rigid.reserve",),
+}
+"""Kernels that no run needs whose plan has the default of an attribute (`sim.engine.plan.Plan`).
+
+Imported late (`sim.base.jit.late`), they are in the keys of those cells alone whose code sets it
+(`sim.base.sources`).
+"""

@@ -2,7 +2,7 @@
 
 import math
 
-from sim.base.jit import inlined, part
+from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import less_each, next_run, start_batch
 from sim.engine.kernels.choosing.choice import acquire_devices, release_devices
 from sim.engine.kernels.faults.rates import begin_task, leave_machine
@@ -34,7 +34,6 @@ from sim.engine.kernels.jobs import (
     weighted_s,
 )
 from sim.engine.kernels.launch import launch, postpone_opening
-from sim.engine.kernels.learning.learning import enter
 from sim.engine.kernels.resources import acquire_task, release_held, release_task
 from sim.engine.kernels.service import accrue, drop_crossing
 from sim.engine.kernels.state import (
@@ -64,6 +63,8 @@ from sim.engine.kernels.waiting import (
     update_wait_queue,
 )
 from sim.workload.kernels.pairs import partner
+
+enter = late("sim.engine.kernels.learning.learning.enter", LEARNS)
 
 BLIND, POLL = 1, 2
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from sim.base.jit import compiled, inlined, is_cached, jit, part, specialised
+from sim.base.jit import compiled, inlined, is_cached, jit, late, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
 from sim.engine.kernels.batches import begin_batches, records_full
 from sim.engine.kernels.conserve import is_broken
@@ -56,15 +56,12 @@ from sim.engine.kernels.jobs import (
     recompute_remaining,
     request_refill,
 )
-from sim.engine.kernels.learning.learning import next_refinement, refine
 from sim.engine.kernels.lifecycle import end_task
 from sim.engine.kernels.packing.classes import dispatch_classes
 from sim.engine.kernels.packing.pack import dispatch_pack
 from sim.engine.kernels.packing.skip import dispatch_skip
 from sim.engine.kernels.pool import dispatch_pool, run_pool
 from sim.engine.kernels.rigid.gang import refill_gangs
-from sim.engine.kernels.rigid.replan import dispatch_replanned, next_wake
-from sim.engine.kernels.rigid.reserve import dispatch_reserved
 from sim.engine.kernels.service import accrue, crossing, postpone_crossing, schedule_crossing
 from sim.engine.kernels.state import (
     EXPECTED,
@@ -86,6 +83,12 @@ from sim.engine.kernels.state import (
 from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, update_wait_queue
 
 DONE, NEEDS_POLICY, STUCK, FULL, WRONG = range(5)
+
+next_refinement = late("sim.engine.kernels.learning.learning.next_refinement", LEARNS)
+refine = late("sim.engine.kernels.learning.learning.refine", LEARNS)
+dispatch_replanned = late("sim.engine.kernels.rigid.replan.dispatch_replanned", REPLANS)
+next_wake = late("sim.engine.kernels.rigid.replan.next_wake", REPLANS)
+dispatch_reserved = late("sim.engine.kernels.rigid.reserve.dispatch_reserved", RESERVES)
 
 MAX_IDLE_TICKS = 10_000
 """Deadlock limit: timer ticks in a row with nothing running, arriving or started."""

@@ -25,6 +25,7 @@ CELLS = {
     "slearn": ("slearn", "simulation"),
     "wing_mil": ("wing_mil", "simulation"),
     "jockey": ("jockey", "deadlines"),
+    "slurm": ("slurm", "simulation"),
     "described": ("none", "described"),
     "dag_distances": ("none", "dag_distances"),
 }
@@ -82,6 +83,8 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
         ALL_CELLS,
     ),
     ("the main loop", "sim.engine.kernels.run", {"added": STATEMENT}, RUNS),
+    ("a planner", "sim.engine.kernels.rigid.replan_nodes", {"added": STATEMENT}, {"slurm"}),
+    ("a gang", "sim.engine.kernels.rigid.gang", {"added": STATEMENT}, RUNS),
     ("the engine", "sim.engine.simulate", {"added": STATEMENT}, RUNS),
     ("the clusters", "sweep.grid.clusters", {"added": STATEMENT}, ALL_CELLS),
     ("the size of clusters", "sweep.grid.cluster_size", {"added": STATEMENT}, ALL),

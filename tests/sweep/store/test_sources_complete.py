@@ -83,6 +83,11 @@ CELLS = [
     ("jockey", "progress", "scope_jobs"),
     ("jockey_online", "due", "scope_jobs"),
     ("max_allocation", "due", "scope_jobs"),
+    ("easy", "simulation", "swf"),
+    ("multifactor_easy", "simulation", "swf"),
+    ("backfill/slurm", "simulation", "swf"),
+    ("best_fit", "simulation", "alibaba_synth"),
+    ("wserpt", "simulation", "swf"),
     (NO_POLICY, "described", "alibaba_synth"),
     *(
         pytest.param(NO_POLICY, evaluator, trace, marks=pytest.mark.long)
@@ -127,7 +132,7 @@ def missing_sources(
     """Run code in a process of its own; return modules and files it reads that a table lacks."""
     done = subprocess.run(
         [sys.executable, "-c", HEAD + code + TAIL],
-        env={**os.environ, "NUMBA_DISABLE_JIT": str(int(not jit))},
+        env={**os.environ, "NUMBA_DISABLE_JIT": str(int(not jit)), "SIM_VARIANTS": "exact"},
         input=json.dumps(arguments),
         cwd=ROOT,
         capture_output=True,

@@ -14,13 +14,12 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_by_remaining, is_listed_before
 from sim.engine.kernels.choosing.devices import can_run
 from sim.engine.kernels.features import BATCHES, CHOOSES
-from sim.engine.kernels.packing.fitting import alignment
+from sim.engine.kernels.packing.fitting import alignment, is_within_cap
 from sim.engine.kernels.packing.repeats import repeats
 from sim.engine.kernels.packing.score import (
     eta,
     first_queue,
     is_eligible,
-    is_within_cap,
     max_worth,
     owed_queue,
     start_and_charge,

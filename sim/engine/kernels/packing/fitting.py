@@ -7,13 +7,14 @@ the other; a few vector instructions test several buckets at once.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.buckets import gang_kind
+from sim.engine.kernels.buckets import gang_kind, refuse
 from sim.engine.kernels.choosing.devices import can_run
 from sim.engine.kernels.features import CHOOSES, GANGS
-from sim.engine.kernels.resources import demand_row
+from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.state import (
     BLOCK,
     CONSTRAINED,
+    HARD_CAPS,
     N_BUCKETS,
     N_DIRTY,
     N_NEW,
@@ -225,3 +226,26 @@ def _scarcest(st, machine, n_resources):
         if share < min_share:
             best, min_share = r, share
     return best
+
+
+@part
+def drop_capped(st, n):
+    """Refuse those of the `n` listed buckets that a cap forbids; return how many are left."""
+    if not st.state_i[HARD_CAPS]:
+        return n
+    buckets, n_kept = st.state_match, 0
+    for i in range(n):
+        position = st.state_bucket_position[buckets[i]]
+        if is_within_cap(st, position):
+            buckets[n_kept] = buckets[i]
+            n_kept += 1
+        else:
+            refuse(st, position)
+    return n_kept
+
+
+@part
+def is_within_cap(st, position):
+    """Tell whether one more task of the bucket at `position` keeps to the cap."""
+    g = st.state_bucket_root[position]
+    return within_cap(st, st.w_stage_job[g], st.w_stage_demand, demand_row(st, g), 1)

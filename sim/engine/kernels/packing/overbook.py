@@ -10,9 +10,8 @@ task itself and of those that run there already (DAGPS, §5; the formula is in
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_listed_before
 from sim.engine.kernels.faults.rates import remaining_s
-from sim.engine.kernels.packing.fitting import find_rigid
+from sim.engine.kernels.packing.fitting import drop_capped, find_rigid
 from sim.engine.kernels.packing.score import (
-    drop_capped,
     eta,
     first_queue,
     is_eligible,

@@ -7,22 +7,20 @@ those that start a task are found at the top of its heap.
 
 # mypy: disable-error-code="no-untyped-def"
 
-from sim.base.jit import inlined, part
+from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import begin_batches
 from sim.engine.kernels.buckets import end_dispatch, gang_kind, is_listed_before, mark_tried
 from sim.engine.kernels.features import BATCHES, GANGS, OVERBOOK, SCORED
 from sim.engine.kernels.lifecycle import start_task
-from sim.engine.kernels.packing.bundle import choose_bundle, start_bundle
 from sim.engine.kernels.packing.fitting import (
     alignment,
+    drop_capped,
     filter_fitting,
     find_fitting,
     has_min_room,
     set_min_demand,
 )
-from sim.engine.kernels.packing.overbook import best_overbooking
 from sim.engine.kernels.packing.repeats import repeats
-from sim.engine.kernels.packing.score import drop_capped, start_and_charge
 from sim.engine.kernels.resources import clear_dirty, retry_machine
 from sim.engine.kernels.rigid.gang import admit_waiting, first_gang
 from sim.engine.kernels.state import (
@@ -35,6 +33,11 @@ from sim.engine.kernels.state import (
     OVERBOOKING,
 )
 from sim.engine.kernels.waiting import precedes
+
+choose_bundle = late("sim.engine.kernels.packing.bundle.choose_bundle", SCORED)
+start_bundle = late("sim.engine.kernels.packing.bundle.start_bundle", SCORED)
+best_overbooking = late("sim.engine.kernels.packing.overbook.best_overbooking", OVERBOOK)
+start_and_charge = late("sim.engine.kernels.packing.score.start_and_charge", OVERBOOK)
 
 
 @inlined

@@ -8,15 +8,16 @@ tasks that start singly. What a start costs beyond that is paid once.
 
 import math
 
-from sim.base.jit import inlined, part
+from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_by_remaining
 from sim.engine.kernels.features import SCORED
 from sim.engine.kernels.packing.fitting import alignment, fits_at
-from sim.engine.kernels.packing.score import eta
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import ALIGNED, PENDING, PRIORITY, SUM_REMAINING, SUM_WORTH
 from sim.engine.kernels.worth import remaining_over_worth
+
+eta = late("sim.engine.kernels.packing.score.eta", SCORED)
 
 
 @part

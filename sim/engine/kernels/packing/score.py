@@ -8,10 +8,11 @@
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.buckets import gang_kind, refuse
+from sim.engine.kernels.buckets import gang_kind
 from sim.engine.kernels.features import GANGS
 from sim.engine.kernels.lifecycle import start_task
-from sim.engine.kernels.resources import demand_row, takes_room, within_cap
+from sim.engine.kernels.packing.fitting import is_within_cap
+from sim.engine.kernels.resources import demand_row, takes_room
 from sim.engine.kernels.state import (
     HARD_CAPS,
     MAX_PRIORITY,
@@ -172,29 +173,6 @@ def _weight(st, queue):
 @part
 def _tier(st, queue):
     return st.p_queue_tier[queue % len(st.p_queue_tier)]
-
-
-@part
-def drop_capped(st, n):
-    """Refuse those of the `n` listed buckets that a cap forbids; return how many are left."""
-    if not st.state_i[HARD_CAPS]:
-        return n
-    buckets, n_kept = st.state_match, 0
-    for i in range(n):
-        position = st.state_bucket_position[buckets[i]]
-        if is_within_cap(st, position):
-            buckets[n_kept] = buckets[i]
-            n_kept += 1
-        else:
-            refuse(st, position)
-    return n_kept
-
-
-@part
-def is_within_cap(st, position):
-    """Tell whether one more task of the bucket at `position` keeps to the cap."""
-    g = st.state_bucket_root[position]
-    return within_cap(st, st.w_stage_job[g], st.w_stage_demand, demand_row(st, g), 1)
 
 
 @part

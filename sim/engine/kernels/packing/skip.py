@@ -7,14 +7,13 @@ out, since room only gets less.
 
 # mypy: disable-error-code="no-untyped-def"
 
-from sim.base.jit import inlined, part
+from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import end_dispatch, mark_tried, refuse
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.features import BATCHES, DYNAMIC_ORDER, GANGS, HOLDS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.packing.fitting import filter_candidates, find_candidates
-from sim.engine.kernels.packing.hold import first_waiting, hold_machines, release_machines
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, first_gang
 from sim.engine.kernels.state import (
@@ -26,6 +25,10 @@ from sim.engine.kernels.state import (
     N_NEW,
 )
 from sim.engine.kernels.waiting import goes_before
+
+first_waiting = late("sim.engine.kernels.packing.hold.first_waiting", HOLDS)
+hold_machines = late("sim.engine.kernels.packing.hold.hold_machines", HOLDS)
+release_machines = late("sim.engine.kernels.packing.hold.release_machines", HOLDS)
 
 
 @inlined

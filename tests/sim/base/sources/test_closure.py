@@ -223,6 +223,55 @@ def test_reading_versions_imports_nothing(reached: Reached) -> None:
     assert reached("from importlib.metadata import version\nversion(name)") == {"closure_mine"}
 
 
+RESERVE = "sim.engine.kernels.rigid.reserve"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plan.reservations = 3",
+        "plan.reservations: int = 3",
+        "plan.reservations += 1",
+        "x, plan.reservations = 1, 2",
+        "for plan.reservations in range(3):\n    pass",
+        "setattr(plan, 'reservations', 3)",
+        "object.__setattr__(plan, 'reservations', 3)",
+        "plan.__setattr__('reservations', 3)",
+        "setattr(plan, name, 3)",
+        "map(setattr, plans, names, values)",
+        "plan.__dict__['reser' + 'vations'] = 3",
+        "plan.__dict__.update(values)",
+        "vars(plan).update(values)",
+        "vars(plan)[name] = 3",
+        "f(vars(plan))",
+        "plan.__class__ = Other",
+    ],
+)
+def test_a_kernel_that_is_imported_late_counts_where_its_attribute_is_set(
+    reached: Reached, text: str
+) -> None:
+    assert RESERVE in reached(f"from sim.engine.simulate import simulate\n{text}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plan.reservations",
+        "plan.replan = Replan()",
+        "reservations = 3",
+        "setattr(plan, 'share', 3)",
+        "x = {**vars(plan)}",
+        "x = vars(plan)['reservations']",
+        "'reservations' in plan.__dict__",
+        "for name, value in vars(plan).items():\n    pass",
+    ],
+)
+def test_a_kernel_that_is_imported_late_counts_nowhere_else(reached: Reached, text: str) -> None:
+    result = reached(f"from sim.engine.simulate import simulate\n{text}")
+    assert "sim.engine.kernels.run" in result
+    assert RESERVE not in result
+
+
 def test_data_counts_with_its_package_and_pages_do_not() -> None:
     table = sources.closure(["policies.alibaba.synth", "sim.base.html"])
     assert "policies.alibaba.synth/tables.json" in table
