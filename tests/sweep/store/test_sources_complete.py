@@ -41,12 +41,12 @@ CELL_CODE = """
 import importlib
 from pathlib import Path
 from sweep.execution.cell import CellSpec, clusters, run_cell
-import policies
+from policies import registry
 from sim.workload.workload import Workload
 
 # it would import every policy; a cell needs only its own
 home = arguments["home"]
-policies.registry._discover = lambda: home and importlib.import_module(home)
+registry._discover = lambda: home and importlib.import_module(home)
 workload, spec = Workload.read(Path(arguments["folder"])), CellSpec(**arguments["spec"])
 result = run_cell(workload, spec, clusters.build_for(workload, spec.cluster, spec.capacity))
 assert result.error is None, result.error["traceback"]
