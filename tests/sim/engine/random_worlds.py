@@ -30,6 +30,7 @@ MECHANISMS = (
 )
 LEAN = (
     ("pool", "like tasks", "barriers"),
+    ("pool", "like tasks", "hard queues"),
     ("pool", "reservations"),
     ("pool", "planning"),
     ("reservations", "callbacks"),

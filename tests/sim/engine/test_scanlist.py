@@ -25,7 +25,6 @@ def empty(rng):
         state_scan_queue=np.zeros(N_STAGES, np.int32),
         state_scan_rank=np.zeros(N_STAGES),
         state_scan_key=np.zeros(N_STAGES),
-        state_queue_waiting=np.zeros(N_QUEUES, np.int32),
     )
 
 
@@ -54,5 +53,4 @@ def test_waiting_stages_are_in_order_whatever_enters_and_leaves(seed):
         )
         assert all(st.state_scan[st.state_scan_position[g]] == g for g in queue)
         assert st.state_i[N_HOLES] == st.state_i[N_SCAN] - len(queue)
-        assert st.state_queue_waiting.sum() == len(queue)
     assert n_closed, "holes were never closed"
