@@ -63,7 +63,9 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setattr(nodes, "RECHECK_DELAY_S", 0.0)
     monkeypatch.setattr(
-        preflight, "driver_environment", lambda specs, python_path: {"table": {"policies": ""}}
+        preflight,
+        "driver_environment",
+        lambda specs, python_path, traces: {"table": {"policies": ""}},
     )
     return ray
 

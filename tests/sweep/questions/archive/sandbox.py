@@ -22,6 +22,7 @@ import pytest
 
 import sim
 import sweep.store.provenance
+from policies import registry
 from sim.base.sources import clear_caches
 from sweep.cli import main
 from sweep.grid import randomness
@@ -185,6 +186,7 @@ def export(folder: Path, *words: str, own: bool = False) -> Entries:
         assert main.main([*words, *options]) in (0, 1)
         assert main.main(["export", "a.zip", "--with-traces"]) == 0
     sys.modules.pop("lent", None)
+    registry._REGISTRY.pop("lent", None)  # a fixture of a module may call this
     clear_caches()
     return archives.read(folder / "a.zip")
 
