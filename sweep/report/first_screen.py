@@ -71,7 +71,7 @@ def _question(sweep: Sweep) -> list[str]:
     own = sweep.config.get("question")
     if not own:
         return [derived]
-    return [str(own), f"Goal of the simulator: {derived[:1].lower()}{derived[1:]}"]
+    return [str(own), f"Asked of the simulator: {derived[:1].lower()}{derived[1:]}"]
 
 
 def own_question(answer: Mapping[str, Sequence[str]]) -> str:

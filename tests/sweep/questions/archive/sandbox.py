@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+import policies
 import sim
 import sweep.store.provenance
 from sim.base.sources import clear_caches
@@ -185,6 +186,7 @@ def export(folder: Path, *words: str, own: bool = False) -> Entries:
         assert main.main([*words, *options]) in (0, 1)
         assert main.main(["export", "a.zip", "--with-traces"]) == 0
     sys.modules.pop("lent", None)
+    policies.registry._REGISTRY.pop("lent", None)
     clear_caches()
     return archives.read(folder / "a.zip")
 
