@@ -14,7 +14,6 @@ import argparse
 import os
 import random
 import re
-import signal
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
@@ -27,14 +26,22 @@ import numpy as np
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import JIT, specialised
 from tests.mutants.mutate import Mutant, mutants
-from tests.mutants.reach import KERNELS, ROOT, Reach, reach_of_calls, reach_of_tests, run_tests
+from tests.mutants.reach import (
+    KERNELS,
+    ROOT,
+    Reach,
+    end_after,
+    reach_of_calls,
+    reach_of_tests,
+    run_tests,
+)
 from tests.sim.engine.compared import kernel_outcome, reference_outcome
 from tests.sim.engine.outcome import differences
 from tests.sim.engine.random_worlds import draw
 
 EXPLAINED = Path(__file__).parent / "equivalent.toml"
 WORLD_LIMIT_S = 20
-"""Longest time of a world under a mutant; without one it takes a twentieth of a second."""
+"""Longest CPU time of a world under a mutant; without one it takes a twentieth of a second."""
 
 Check = Callable[[Mutant], str]
 """Runs something that a mutant may break; returns how it noticed a fault, "" if it did not."""
@@ -164,7 +171,7 @@ def notice_of(world: World) -> str:
 def by_worlds(worlds: list[World], reach: Reach, mutant: Mutant) -> str:
     """Check a mutant by the worlds that reach its line, each within its time."""
     for number in reach.names_at(mutant):
-        signal.alarm(WORLD_LIMIT_S)  # ends the process, which counts as noticed
+        end_after(WORLD_LIMIT_S)  # which counts as noticed
         notice = notice_of(worlds[int(number)])
         if notice:
             return notice

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import signal
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from sim.base.jit import JIT
 from tests.mutants import run
 from tests.mutants.mutate import mutants
-from tests.mutants.reach import run_tests
+from tests.mutants.reach import end_after, run_tests
 
 TEXT = '''
 LIMIT = 3
@@ -80,7 +79,7 @@ def test_worlds_catch_faults_that_are_not_explained():
 
 def test_a_check_that_does_not_end_is_noticed(capsys):
     def forever(_):
-        signal.alarm(1)
+        end_after(0.5)
         while True:
             pass
 
