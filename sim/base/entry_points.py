@@ -16,9 +16,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sim.base.errors import InputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 KINDS = (
     *("policies", "readers", "generators", "transforms", "evaluators", "metrics"),
@@ -125,9 +128,16 @@ def _package_entries(without: str) -> Iterator[tuple[str, Entry]]:
     points = entry_points()
     for group in points.groups:
         for point in points.select(group=group) if group.startswith(PREFIX) else ():
-            package = re.sub(r"[-_.]+", "-", point.dist.name if point.dist else "").lower()
-            version = point.dist.version if point.dist else ""
+            package, version = _origin(point.dist)
             if package != without:
                 entry = Entry(point.name, point.module, package, version)
                 rows.append((package != PROJECT, group.removeprefix(PREFIX), entry))
     yield from ((kind, entry) for _, kind, entry in sorted(rows))
+
+
+@cache
+def _origin(distribution: Distribution | None) -> tuple[str, str]:
+    """Return name and version of a package; reading its metadata takes 1 ms."""
+    if distribution is None:
+        return "", ""
+    return re.sub(r"[-_.]+", "-", distribution.name).lower(), distribution.version
