@@ -151,7 +151,7 @@ def test_reservations_for_all_are_never_moved_back():
 
 
 def test_jobs_behind_a_reservation_start_by_their_fill_key():
-    """The second waits for the first; one slot is free until then, for a job of a second at most."""
+    """The second waits for the first; until then a slot is free, for jobs of a second."""
     keys = [0, 0, 4, 3, 5, 1, 2, 6]
     w = rigid((0, 10, 2), (1, 5, 3), *[(1, 1, 1)] * 6)
     assert starts(w, 3, [10, 5, 1, 1, 1, 1, 1, 1], 1, 1, keys) == [0, 10, *keys[2:]]
