@@ -114,12 +114,14 @@ class Reserving:
     expected_s: object = None
     reservations: int = NO_LIMIT
     queues: int = 1
+    fill_key: object = 0.0
     name: str = "reserving"
     events: Event = Event.NONE
 
     def begin(self, world, plan):
         plan.queues = Queues.make(self.queues, order=Order.FIFO)
         plan.reservations = self.reservations
+        plan.set_jobs(fill_key=self.fill_key)
         if self.expected_s is not None:
             plan.set_jobs(expected_s=self.expected_s)
 
@@ -146,6 +148,13 @@ def test_reservations_for_all_are_never_moved_back():
     expected = [10, 4, 3, 5]
     assert starts(w, 4, expected) == [0, 0, 7, 2]
     assert starts(w, 4, expected, 99) == [0, 0, 2, 5]
+
+
+def test_jobs_behind_a_reservation_start_by_their_fill_key():
+    """The second waits for the first; until then a slot is free, for jobs of a second."""
+    keys = [0, 0, 4, 3, 5, 1, 2, 6]
+    w = rigid((0, 10, 2), (1, 5, 3), *[(1, 1, 1)] * 6)
+    assert starts(w, 3, [10, 5, 1, 1, 1, 1, 1, 1], 1, 1, keys) == [0, 10, *keys[2:]]
 
 
 def test_a_job_that_outlasts_what_was_expected_may_end_at_any_moment():
