@@ -25,6 +25,7 @@ TESTS = (
 )
 """Tests of the engine, without three whose crowds take half of the time."""
 
+_ALREADY_IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 PROFILE = "mutants"
 settings.register_profile(
     PROFILE,
@@ -108,7 +109,7 @@ def _pytest(arguments: Iterable[str], *plugins: object) -> str:
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
     failed = _Failed()
-    options = ("-q", "-p", "no:cacheprovider", "--no-header", "--tb=no")
+    options = ("-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", *_ALREADY_IMPORTED)
     profile = f"--hypothesis-profile={PROFILE}"
     code = pytest.main([*arguments, *options, profile], plugins=[failed, *plugins])
     return failed.names[0] if failed.names else f"pytest ends with {code}" if code else ""
