@@ -5,8 +5,9 @@ Names are imported on first use, as readers and generators of systems lie below 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sim.base.lazy import importer
 
 if TYPE_CHECKING:
     from policies.base import Policy
@@ -25,10 +26,4 @@ _MODULES = {
 
 __all__ = ["Knows", "Policy", "build", "names", "register", "spec"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'policies' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_MODULES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = importer(__name__, _MODULES)

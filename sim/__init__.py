@@ -6,8 +6,9 @@ use.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sim.base.lazy import importer
 
 if TYPE_CHECKING:
     from sim.base.errors import DeadlockError, InputError, PolicyError, SimError
@@ -48,10 +49,4 @@ __all__ = [
     "synthesize",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'sim' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_MODULES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = importer(__name__, _MODULES)

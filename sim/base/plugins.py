@@ -39,6 +39,7 @@ class Plugins:
     entry: str  # "": the function has the plug-in's name
     installed: str  # kind of `sim.base.entry_points`
     helpers: tuple[str, ...] = ()
+    arguments: str = "..."  # of the entry function, for messages
 
     def names(self) -> list[str]:
         """List the names of all plug-ins, sorted."""
@@ -59,7 +60,8 @@ class Plugins:
         if own is not None:
             module = import_user_module(self.kind, own)
             if not callable(getattr(module, self.entry or name, None)):
-                message = f"{module.__file__} has no function {self.entry or name}"
+                function = f"{self.entry or name}({self.arguments})"
+                message = f"{module.__file__} has no function {function}"
                 raise InputError(f"{message}{same_name_hint(module)}")
             return module
         if name in self._own():

@@ -7,8 +7,9 @@ tables. `write_page` writes them and one HTML page. `Description.paper` holds th
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sim.base.lazy import importer
 
 if TYPE_CHECKING:
     from sim.describe.dataset import Dataset
@@ -30,8 +31,4 @@ __all__ = [
     "write_page",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'sim.describe' has no attribute {name!r}")
-    return getattr(importlib.import_module(_MODULES[name]), name)
+__getattr__ = importer(__name__, _MODULES)

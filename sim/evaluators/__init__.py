@@ -34,7 +34,9 @@ Evaluation = tuple[dict[str, float], pa.Table]
 
 MODULES_FOUND = ("sim.evaluators",)  # so that sim.base.sources knows
 MODULES_INSTALLED = ("evaluators",)
-EVALUATORS = Plugins("evaluator", __name__, "evaluate", "evaluators")
+EVALUATORS = Plugins(
+    "evaluator", __name__, "evaluate", "evaluators", arguments="run, workload, cluster, ..."
+)
 
 _N_GIVEN = 5
 

@@ -20,7 +20,7 @@ __all__ = ["names", "options", "read_trace"]
 
 MODULES_FOUND = ("sim.traces",)  # for sim.base.sources
 MODULES_INSTALLED = ("readers",)
-FORMATS = Plugins("trace format", __name__, "read", "readers")
+FORMATS = Plugins("trace format", __name__, "read", "readers", arguments="path, ...")
 
 
 def names() -> list[str]:

@@ -19,6 +19,8 @@ from numpy._core._multiarray_umath import __cpu_features__
 
 import policies
 from sim import evaluators, synth
+from sim.base import entry_points
+from sim.base.entry_points import PROJECT
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPECTED: dict[str, str] = json.loads((Path(__file__).parent / "expected_bits.json").read_text())
@@ -75,15 +77,30 @@ def test_digests_match_the_expected_bits(tmp_path: Path, name: str) -> None:
     assert not differing, f"{name}: {sorted(differing)} have other bits than were written down"
 
 
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [
+        ("policies", "cells: policy"),
+        ("evaluators", "cells: evaluator"),
+        ("generators", "generators:"),
+    ],
+)
+def test_every_plug_in_of_a_system_has_a_digest(kind: str, part: str) -> None:
+    entries = entry_points.installed(kind)
+    named = {f"{part} {n}" for n, e in entries.items() if e.package == PROJECT}
+    assert not named - EXPECTED.keys()
+
+
 def test_digests_are_of_policies_evaluators_and_generators() -> None:
-    """One may be new, and have none yet; none that has one may go without a word."""
-    named = {name.partition(" ")[2].partition(" ")[2] for name in EXPECTED if "cells: " in name}
-    presets = {name for name in named if "/" in name}
-    assert named - presets <= {*policies.names(), *evaluators.names(), ""}
-    assert len(named) > 70
+    """One of the core may be new, and have none yet; none that has one may go without a word."""
+    cells = {name.split()[-1] for name in EXPECTED if name.startswith("cells: ")}
+    assert {name for name in cells if "/" not in name} - {"later"} <= {
+        *policies.names(), *evaluators.names(),
+    }  # fmt: skip
     drawn = {name.split()[1] for name in EXPECTED if name.startswith("generators: ")}
-    assert len(drawn) > 8
     assert drawn <= {*synth.names()}
+    assert len(cells) >= 82
+    assert len(drawn) >= 9
 
 
 def test_numpys_exponentials_differ_between_processors() -> None:

@@ -7,8 +7,9 @@ After Chung et al., *Unearthing inter-job dependencies for better cluster schedu
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sim.base.lazy import importer
 
 if TYPE_CHECKING:
     from policies.wing.lineage.log_tables import write_logs
@@ -40,8 +41,4 @@ __all__ = [
     "write_logs",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'policies.wing.lineage' has no attribute {name!r}")
-    return getattr(importlib.import_module(_MODULES[name]), name)
+__getattr__ = importer(__name__, _MODULES)

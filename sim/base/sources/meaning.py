@@ -196,7 +196,7 @@ def _is_by_name(use: Use) -> bool:
 
 def _lazy_names(tree: ast.Module) -> dict[str, str]:
     """Return the defining module of each lazily imported name, from a lazy module's tables."""
-    if "__getattr__" not in {getattr(node, "name", "") for node in tree.body}:
+    if not any("__getattr__" in _defined(node) for node in tree.body):
         return {}
     tables = [getattr(node, "value", None) for node in tree.body]
     return {

@@ -15,14 +15,13 @@ MODULES_FOUND = ()
 """Packages whose modules are imported by name here: none, as modules are located, not imported."""
 
 PROJECT = ("sim", "policies", "sweep")
-"""Packages of the project; of others those count that have plug-ins, or are no installed
-library."""
+"""Packages of the project. Of others those count that have plug-ins, or are not installed."""
 
 WITH_NUMBERS = ("sim", "policies")
 """Packages of the project whose code, and data files beside it, determine results."""
 
-_PAGES = (".j2", ".html", ".css", ".js", ".md")
-"""Suffixes of files that only affect how reports look, or that people read."""
+_NO_DATA = (".py", ".pyc", ".nbc", ".typed", ".j2", ".html", ".css", ".js", ".md")
+"""Suffixes of code, and of files that only affect how reports look, or that people read."""
 OPTIONS = "conf"
 """Folder of a package's options; what a cell takes of them is in its configuration."""
 
@@ -95,13 +94,11 @@ def _data_in(folder: Path) -> Iterator[Path]:
         if entry.name.startswith((".", "__pycache__")):
             continue
         if entry.is_dir():
-            if (
-                entry.name != OPTIONS and not (entry / "__init__.py").exists()
-            ):  # else a package with data files of its own
+            is_package = (entry / "__init__.py").exists()  # with data files of its own
+            if not is_package and entry.name != OPTIONS:
                 yield from _data_in(entry)
-        elif entry.suffix not in (".py", ".pyc", ".nbc", ".typed", *_PAGES) and (
-            entry != entry_points.SENT  # it is on nodes alone, and determines no number
-        ):
+        # the table of entry points is on nodes alone, and determines no number
+        elif entry.suffix not in _NO_DATA and entry != entry_points.SENT:
             yield entry
 
 

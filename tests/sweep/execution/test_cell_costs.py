@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import policies
+from sim.base import entry_points
+from sim.base.entry_points import PROJECT
 from sweep.execution import cell_costs
 from tests.sweep.small import Command
 
@@ -100,11 +102,14 @@ def test_durations_are_in_their_largest_unit(seconds: float, text: str) -> None:
     assert cell_costs.duration(seconds) == text
 
 
-def test_what_was_measured_are_policies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A policy may be new: it then costs what an unknown one does."""
+def test_each_policy_of_a_system_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new one of the core may cost what an unknown one does."""
     monkeypatch.undo()
     content = cell_costs.measured()
-    assert len(content["multiples"]) > 50
+    entries = entry_points.installed("policies")
+    missing = {n for n, e in entries.items() if e.package == PROJECT} - content["multiples"].keys()
+    assert not missing, f"run python -m benchmarks.policies for {', '.join(sorted(missing))}"
+    assert len(content["multiples"]) >= 62
     assert content["multiples"].keys() <= {*policies.names()}
     assert content["multiples"][cell_costs.REFERENCE] == dict.fromkeys(content["workloads"], 1.0)
     assert all(re.fullmatch("[a-z0-9_]+", name) for name in content["traces"])

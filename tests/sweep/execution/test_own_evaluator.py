@@ -59,7 +59,7 @@ def test_its_numbers_are_columns_and_its_options_can_be_swept(fake: Command, min
     ("words", "message"),
     [
         (["evaluator=lost"], "'own_lost' can't be imported"),
-        (["evaluator=nothing"], "own_nothing.py has no function evaluate"),
+        (["evaluator=nothing"], "has no function evaluate(run, workload, cluster, ...)"),
         (["evaluator=own", "+evaluator.facter=2"], "did you mean 'factor'"),
     ],
 )

@@ -160,7 +160,10 @@ def test_an_unknown_policy_without_a_module_says_to_add_one(
             "format: swf\nmodule: nowhere_at_all",
             "trace format module 'nowhere_at_all' can't be imp",
         ),
-        ("format: swf\nmodule: tests.ports", r"tests/ports\.py has no function read"),
+        (
+            "format: swf\nmodule: tests.ports",
+            r"tests/ports\.py has no function read\(path, \.\.\.\)",
+        ),
         ("synth: mine\nmodule: tests.ports", r"tests/ports\.py has no function synthesize"),
         ("synth: recuring", "unknown generator 'recuring'; did you mean 'recurring'"),
     ],
