@@ -28,6 +28,7 @@ class Batch(NamedTuple):
 
     grid: Grid
     purpose: str = ""  # for messages; empty for a grid
+    for_files: tuple[str, ...] = ()  # if its cells are no rows: what they are run for
 
 
 Batches = Generator[Batch, CellResults, Grid]
@@ -93,17 +94,18 @@ def side_by_side(
     sort_key: Callable[[Cell], Any],
     *,
     is_fixed: bool = False,
+    for_files: tuple[str, ...] = (),
 ) -> Batches:
     """Run searches together: the next cells of all of them are a batch.
 
-    The final rows are sorted by `sort_key`.
+    The final rows are sorted by `sort_key`; `for_files` is as in `Batch`.
     """
     results = None
     next_cells = [next(search, []) for search in searches]
     while any(next_cells):
         purpose = f"{words}, {count(sum(map(bool, next_cells)), 'searches')}"
         cells = [*chain.from_iterable(next_cells)]
-        results = yield Batch(_grid_of(request, cells, is_fixed=is_fixed), purpose)
+        results = yield Batch(_grid_of(request, cells, is_fixed=is_fixed), purpose, for_files)
         next_cells = [
             _next(search, results) if cells else []
             for search, cells in zip(searches, next_cells, strict=True)

@@ -47,6 +47,7 @@ class Replay:
     prepared: PreparedGrid
     cells: pa.Table  # narrow; see `sweep.execution.cells_table`
     tables: Mapping[str, pa.Table | Mapping[str, Any]]  # what the strategy found, by file name
+    from_others: tuple[str, ...] = ()  # its files from cells that are no rows
 
 
 def recorded_request(config: Mapping[str, Any], options: Options, results: Path) -> Request:
@@ -76,6 +77,7 @@ def replay(
     rows, answers = _RecordedRows(recorded, request), CellResults()
     batches = strategy.batches(inputs)
     batch = next(batches)
+    from_others: tuple[str, ...] = ()
     while True:
         if len(batch.grid.cells) > recorded.num_rows:  # not planned: they may be any number
             n_cells = f"its words give {len(batch.grid.cells):,} cells"
@@ -84,10 +86,15 @@ def replay(
         rows.fill(prepared, answers.errors)
         answers.add(prepared)
         try:
-            batch = batches.send(answers)
+            following = batches.send(answers)
         except StopIteration as end:
             whole: Grid = end.value
             break
+        if following.for_files:  # nothing is known of its cells
+            batches.close()
+            whole, from_others = batch.grid, following.for_files
+            break
+        batch = following
     if whole.cells is batch.grid.cells:
         prepared.grid = whole
     else:
@@ -98,14 +105,14 @@ def replay(
             f"its words give {len(order)} cells in their order, and it has {recorded.num_rows} rows"
         )
     from_jobs = request.goal is not None and request.goal.from_jobs
-    tables = {} if from_jobs else strategy.tables()
+    tables = {} if from_jobs or from_others else strategy.tables()
     cached = columns.to_numpy(_is(recorded["status"], "cached"))
     cells = cells_table.narrow(prepared, answers.errors, cached)
     for name in AGAINST_BASELINE:  # they need the jobs of each cell
         if name in cells.column_names and name in recorded.column_names:
             values = columns.from_numpy(_numbers(recorded[name], math.nan))
             cells = cells.set_column(cells.column_names.index(name), name, values)
-    return Replay(prepared, cells, tables)
+    return Replay(prepared, cells, tables, from_others)
 
 
 def _check_size(request: Request, n_rows: int) -> None:

@@ -101,8 +101,9 @@ class WhatIfs:
             if searches:
                 words = f"machines that restore {self._metric}"
                 yield from side_by_side(
-                    self.request, searches, words, _order, is_fixed=self._grid.is_fixed
-                )
+                    self.request, searches, words, _order,
+                    is_fixed=self._grid.is_fixed, for_files=(WHAT_IF,),
+                )  # fmt: skip
         return self._grid
 
     def tables(self) -> Mapping[str, pa.Table]:
