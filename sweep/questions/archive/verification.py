@@ -215,6 +215,8 @@ def _is_same_column(old: Any, new: Any, name: str) -> bool:
     if not {name} <= {*old.column_names} & {*new.column_names}:
         return False
     before, now = old[name].to_numpy(), new[name].to_numpy()
+    if object in (before.dtype, now.dtype):  # texts or lists, whose bytes are addresses
+        return repr(before.tolist()) == repr(now.tolist())
     is_same: bool = before.tobytes() == now.tobytes()
     return is_same
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from sweep.questions.archive import remade
+from sweep.questions.archive import remade, verification
+from sweep.store.cell import CellResult
 from sweep.store.folder import DONE_JOBS, SweepFolder
 from tests.sweep.questions.archive import entries as archives
 from tests.sweep.questions.archive import sandbox
@@ -33,6 +35,17 @@ def test_all_of_it(name: str, tmp_path: Path, box: Sandbox) -> None:
         *files.partition(": ")[2].split(", ")
     }
     assert verified.left <= ({str(box.folder / "executed")} if trust else set())
+
+
+def test_columns_of_texts_are_compared_by_their_texts() -> None:
+    def result(*texts: str) -> CellResult:
+        return CellResult("key", jobs=pa.table({"name": [*texts], "x": [1.0, math.nan]}))
+
+    text = "".join(["de", "pth"])  # not the same object as a literal
+    assert not verification._columns_that_differ(result("depth", "b"), result(text, "b"))
+    assert verification._columns_that_differ(result("depth", "b"), result("depths", "b")) == [
+        "column name"
+    ]
 
 
 def test_the_same_choice_is_repeated(good: Entries, box: Sandbox) -> None:
