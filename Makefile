@@ -9,7 +9,7 @@
 #              print how many were executed; TARGETS=worlds: the kernel beside its reference on
 #              random worlds
 # make mutants   set up, change a sample of places of the kernels (SAMPLE=200 SEED=0), and say which share
-#              of these faults worlds and tests catch (an hour)
+#              of these faults worlds and tests catch (half an hour)
 # make spark-logs   install pyspark (317 MB) beside, run queries on it, read the logs that it writes
 # make real LOG=KTH.swf.gz   run Slurm on this machine as in tests/real/slurm (hours; skipped without)
 # make bench   set up the benchmarks' references, measure
