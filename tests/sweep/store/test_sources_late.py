@@ -24,6 +24,7 @@ from sweep.store.sources import cell_table
 KERNELS = "sim.engine.kernels"
 COMPUTED = {
     "policies.check.suite",
+    "sim.base.lazy",
     "sim.engine.plan",
     "sim.workload.columns",
     "sim.workload.record",
