@@ -27,10 +27,10 @@ class Policy:
 
     Attributes
     ----------
-    fit : {"strict", "per_class", "skip", "pack"}
-        Rule when the first in order does not fit: all wait for it; on machines of several kinds
-        those wait that could take machines from it, so that each class is a pool of its own; it is
-        passed over; or each machine takes the task that fills it best (`sim.engine.plan.Fit`).
+    fit : {"strict", "skip", "pack", "per_class"}
+        Rule when the first in order does not fit: those wait that could take a machine on which it
+        can run; it is passed over; or each machine takes the task that fills it best
+        (`sim.engine.plan.Fit`). ``per_class`` is an older name of ``strict``.
     fit_resources : tuple of str
         The resources that a task must fit; empty for all. A fungible resource that is left out may
         be overbooked, and then slows down the tasks that use it.

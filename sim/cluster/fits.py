@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -29,26 +29,18 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     demand, quantum, resources = _demands(workload, cluster)
     device = resources.index(cluster.devices) if cluster.devices in resources else None
     capacity = capacity_in_quanta(_for_resources(cluster, resources), quantum, device)
+    in_devices = None
     if device is not None:
         _check_devices(workload, demand[:, device], quantum[device], resources[device])
+        in_devices = _Devices(device, quanta_per_device(quantum[device]))
     runs_on = _check_classes(workload, cluster)
     code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
     kinds, count = np.unique(np.column_stack([code, capacity]), axis=0, return_counts=True)
     shapes = kinds[:, 1:]
-    _check_tasks(
-        workload, demand, quantum, resources, shapes, (runs_on[:, None] >> kinds[:, 0]) & 1
-    )
+    allowed = (runs_on[:, None] >> kinds[:, 0]) & 1
+    _check_tasks(workload, demand, quantum, resources, shapes, allowed)
     gangs = _Gangs(workload, demand)
-    if len(gangs.rows):
-        _check_plain(workload, cluster, gangs, device)
-    if len(gangs.rows) and (len(cluster.outages) or workload.failures.num_rows):
-        _fail(
-            f"job {workload.jobs['job_id'][int(gangs.rows[0])].as_py()!r} is a gang, and a gang "
-            "that loses a task is not simulated; set min_tasks to 0, or leave outages and failures "
-            "out",
-            "gang with faults",
-        )
-    _check_gangs(workload, gangs, shapes, count)
+    _check_gangs(workload, gangs, shapes, count, allowed, in_devices)
     if cluster.queue_mode != "global":
         _check_queue_names(workload, cluster)
     if cluster.queue_mode == "hard":
@@ -140,6 +132,13 @@ def queue_quanta(workload: Workload, cluster: Cluster, total: I8) -> I8:
     table = cluster.queue_share or dict.fromkeys(queue_names, 1 / len(queue_names))
     share = np.array([table[name] for name in queue_names])
     return capacity_quanta(np.outer(share, total), 1.0)
+
+
+class _Devices(NamedTuple):
+    """The resource that comes in devices: its row among the resources, and quanta of each."""
+
+    row: int
+    quanta: int
 
 
 class _Gangs:
@@ -235,40 +234,48 @@ def _check_classes(workload: Workload, cluster: Cluster) -> I8:
     return np.ones_like(bits) if cluster.unit else bits
 
 
-def _check_plain(workload: Workload, cluster: Cluster, gangs: _Gangs, device: int | None) -> None:
-    """Refuse gangs whose tasks take devices, or may run only on some machines."""
-    columns = workload.columns
-    stages = np.isin(columns.stage_job, gangs.rows)
-    constrained = np.array(columns.runs_on)[columns.stage_runs_on] != ANY
-    if device is not None:
-        constrained |= _demands(workload, cluster)[0][:, device] > 0
-    if not cluster.unit and (stages & constrained).any():
-        stage = int(np.argmax(stages & constrained))
-        _fail(
-            f"{_stage(workload, stage)} belongs to a gang and takes devices or asks for a class "
-            "of machines, which is not simulated; set min_tasks to 0",
-            "gang with devices",
-        )
-
-
-def _check_gangs(workload: Workload, gangs: _Gangs, shapes: I8, count: I8) -> None:
+def _check_gangs(
+    workload: Workload, gangs: _Gangs, shapes: I8, count: I8, allowed: I8, device: _Devices | None
+) -> None:
+    """Refuse gangs that the empty cluster has no room for: `allowed` is (stages, shapes)."""
     if not len(gangs.rows):
         return
+    first = job_stage0(workload)[:-1]
+    may_hold = np.bitwise_and.reduceat(allowed, first, axis=0)[gangs.rows] > 0
     room = np.zeros(len(gangs.rows), np.int64)
-    for shape, n in zip(shapes, count, strict=True):
+    for i, (shape, n) in enumerate(zip(shapes, count, strict=True)):
         with np.errstate(divide="ignore", invalid="ignore"):
             slots = np.where(gangs.slot > 0, shape // gangs.slot, gangs.size[:, None])
-        room += n * np.minimum(slots.min(axis=1, initial=np.iinfo(np.int32).max), gangs.size)
+        fits = slots.min(axis=1, initial=np.iinfo(np.int32).max)
+        if device is not None:
+            fits = np.minimum(fits, _by_devices(gangs.slot[:, device.row], shape, device))
+        room += n * np.minimum(fits, gangs.size) * may_hold[:, i]
     over = np.flatnonzero(room < gangs.size)
-    if len(over):
-        g = int(over[0])
+    if not len(over):
+        return
+    g = int(over[0])
+    job, size = int(gangs.rows[g]), gangs.size[g]
+    if not may_hold[g].any():
         _fail(
-            f"{_job(workload, int(gangs.rows[g]))} is a gang of {gangs.size[g]} tasks that start "
-            f"together, but the empty cluster has room for only {room[g]} of them at once (each "
-            "slot holds the largest demand of any stage of the job); make the cluster larger or "
-            "drop the job",
-            "gang too large",
+            f"{_job(workload, job)} is a gang whose slots each take tasks of any of its stages, "
+            "and no machine may run all of them; let its stages run on common classes of machines, "
+            "or set min_tasks to 0",
+            "gang of several classes",
         )
+    _fail(
+        f"{_job(workload, job)} is a gang of {size} tasks that start together, but the empty "
+        f"cluster has room for only {room[g]} of them at once (each slot holds the largest demand "
+        "of any stage of the job); make the cluster larger or drop the job",
+        "gang too large",
+    )
+
+
+def _by_devices(amount: I8, shape: I8, device: _Devices) -> I8:
+    """Return how many slots, of that amount of quanta each, the devices of a machine hold."""
+    n_devices, per = shape[device.row] // device.quanta, device.quanta
+    part = n_devices * (per // np.clip(amount, 1, per))
+    whole = n_devices // np.maximum(amount // per, 1)
+    return np.where(amount == 0, np.iinfo(np.int32).max, np.where(amount < per, part, whole))
 
 
 def _check_queue_names(workload: Workload, cluster: Cluster) -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from sim.base.arrays import F8, I1, I4
 
-REASONS = ("failed", "input lost", "output lost", "machine lost", "evicted")
+REASONS = ("failed", "input lost", "output lost", "machine lost", "evicted", "gang stopped")
 """Meaning of each reason: the attempt failed; it found the output of a parent's task lost; it ran
 to its end, but its output was lost and is made again; its machine was lost; or it ran beyond the
-limit of its job, and another job needed the room."""
+limit of its job, and another job needed the room; or another task of its gang was stopped so."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,7 +91,7 @@ def _best_machine(st, g, row, freed):
     best, best_score = -1, 0.0
     for i in range(st.state_i[N_DIRTY] if freed else st.state_mach_free.shape[0]):
         machine = st.state_dirty[i] if freed else i
-        if is_kept(st, row, machine):
+        if is_kept(st, st.w_stage_demand, row, machine):
             continue
         if fits(st, row, machine):
             score = score_of(st, g, machine)
@@ -104,7 +104,7 @@ def _best_machine(st, g, row, freed):
 def first_fit(st, row, begin):
     """Return the first machine from `begin` on with room for `row`, -1 for none."""
     for machine in range(begin, st.state_mach_free.shape[0]):
-        if not is_kept(st, row, machine) and fits(st, row, machine):
+        if not is_kept(st, st.w_stage_demand, row, machine) and fits(st, row, machine):
             return machine
     return -1
 
@@ -115,7 +115,7 @@ def first_dirty(st, row):
     best = -1
     for i in range(st.state_i[N_DIRTY]):
         machine = st.state_dirty[i]
-        if is_kept(st, row, machine):
+        if is_kept(st, st.w_stage_demand, row, machine):
             continue
         if (best < 0 or machine < best) and fits(st, row, machine):
             best = machine

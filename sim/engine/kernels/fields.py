@@ -31,6 +31,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_org", "i4", "J", INPUT),  # organisation
     ("w_job_work", "f8", "J", INPUT),  # task seconds
     ("w_job_slot", "i8", "J:GANGS, R", INPUT),  # room of a held gang slot, quanta
+    ("w_job_allowed", "i8", "J:CHOOSES", INPUT),  # classes that a held slot may be on, as bits
+    ("w_job_pools", "i8", "J:CLASSES", INPUT),  # pools in which it may be, as bits
     ("w_job_held0", "i8", "J+1:GANGS", INPUT),  # first entry of state_held_machine
     ("w_job_input_mode", "i1", "J:INPUTS", INPUT),  # 0 ignores inputs, 1 blind, 2 polls
     ("w_job_poll_lag", "f8", "J:INPUTS", INPUT),  # s
@@ -175,6 +177,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_task_reader", "i4", "T:FAILS", -1),  # the first task that waits for its rerun
     ("state_task_reader_next", "i4", "T:FAILS", -1),
     ("state_evict_room", "i8", "R", 0),  # of a machine after evictions
+    ("state_evict_device", "i8", "BLOCK", 0),  # free room of its devices before them
     # queues and organisations
     ("state_queue_root", "i4", "Q", -1),
     ("state_queue_used", "i8", "Q, R", 0),
@@ -279,10 +282,14 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_refill_list", "i4", "J:GANGS", 0),
     ("state_refill_listed", "i1", "J:GANGS", 0),
     ("state_held_machine", "i4", "H", 0),
+    ("state_held_devices", "i8", "H:CHOOSES", 0),  # bits of devices of that machine
+    ("state_stopping", "i4", "J:GANGS", 0),  # gangs that stop as a whole
+    ("state_job_stops", "i1", "J:GANGS", 0),  # it is one of them
     # reservations: availability profile, waiting jobs in order, running jobs
     ("state_profile_time", "f8", "P:RESERVED", 0),
     ("state_profile_free", "i8", "P:RESERVED", 0),
     ("state_job_reserved", "f8", "J:RESERVED", nan),  # reserved start, s; NaN for none
+    ("state_job_begun", "f8", "J:RESERVED", nan),  # last begin, s
     ("state_job_position", "i4", "J:RESERVED", 0),  # among the waiting jobs: 1 is the first, 0 none
     ("state_waiting_jobs", "i4", "J:RESERVED", 0),
     ("state_running_jobs", "i4", "J:RESERVED", 0),  # by expected end

@@ -4,7 +4,7 @@ import math
 
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import less_each, next_run, start_batch
-from sim.engine.kernels.choosing.choice import acquire_devices, release_devices
+from sim.engine.kernels.choosing.choice import acquire_task_devices, release_task_devices
 from sim.engine.kernels.faults.rates import begin_task, leave_machine
 from sim.engine.kernels.features import (
     BATCHES,
@@ -34,7 +34,8 @@ from sim.engine.kernels.jobs import (
     weighted_s,
 )
 from sim.engine.kernels.launch import launch, postpone_opening
-from sim.engine.kernels.resources import acquire_task, release_held, release_task
+from sim.engine.kernels.resources import acquire_task, release_task
+from sim.engine.kernels.rigid.held import enter_slot, leave_slots, release_slots
 from sim.engine.kernels.service import accrue, drop_crossing
 from sim.engine.kernels.state import (
     CONSTRAINED,
@@ -143,9 +144,11 @@ def start_task(st, g, machine, in_held_slot, count):
         st.state_slot_stage[slot] = g
         st.state_slot_machine[slot] = machine
         st.state_slot_flag[slot] = flag
-    if not in_held_slot:
+    if in_held_slot:
+        enter_slot(st, j, slot)
+    else:
         if CHOOSES and st.state_i[CONSTRAINED]:
-            acquire_devices(st, g, machine, slot)
+            acquire_task_devices(st, g, slot)
         acquire_task(st, j, g, machine, count)
     st.state_slot_start[slot] = start
     if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
@@ -220,14 +223,10 @@ def end_task(st, slot):
     st.state_job_left[j] -= count
     st.state_stage_left[g] -= count
     if flag & HELD:
-        for _ in range(count):
-            st.state_held_machine[st.w_job_held0[j] + st.state_job_idle_held[j]] = (
-                st.state_slot_machine[slot]
-            )
-            st.state_job_idle_held[j] += 1
+        leave_slots(st, j, slot, count)
     else:
         if CHOOSES and st.state_i[CONSTRAINED]:
-            release_devices(st, slot)
+            release_task_devices(st, slot)
         release_task(st, j, g, st.state_slot_machine[slot], count)
     k = count if flag & FIRST_K else 0
     if st.state_i[FIRST_ENDED]:
@@ -274,10 +273,7 @@ def _job_done(st, j):
     if SERVICE:
         drop_crossing(st, j)
     if GANGS and st.state_job_idle_held[j] > 0:
-        base = st.w_job_held0[j]
-        for i in range(st.state_job_idle_held[j]):
-            release_held(st, j, st.state_held_machine[base + i])
-        st.state_job_idle_held[j] = -1
+        release_slots(st, j)
     if INPUTS:
         publish_output(st, j)
     emit(st, JOB_DONE, j)

@@ -36,22 +36,22 @@ def fits(st, row, machine):
 
 
 @part
-def takes_room(st, row):
+def takes_room(st, demand, row):
     """Tell whether the demand in `row` is not 0 throughout."""
     n_demanded = 0
-    for r in range(st.w_stage_demand.shape[1]):
-        n_demanded += st.w_stage_demand[row, r] > 0
+    for r in range(demand.shape[1]):
+        n_demanded += demand[row, r] > 0
     return n_demanded > 0
 
 
 @part
-def is_kept(st, row, machine):
+def is_kept(st, demand, row, machine):
     """Tell whether the demand in `row` may not be placed on `machine`, which others wait for.
 
     One of 0 takes nothing from a held machine.
     """
     if HOLDS:
-        return st.state_mach_held[machine] and takes_room(st, row)
+        return st.state_mach_held[machine] and takes_room(st, demand, row)
     if CLASSES:
         return st.c_mach_pool[machine] & st.state_i[BARRED] != 0
     return False

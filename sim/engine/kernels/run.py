@@ -24,6 +24,7 @@ from sim.engine.kernels.faults.restart import (
     attempt_fails,
     fail_attempt,
     outages,
+    stop_gangs,
     stops_full,
     wake_readers,
 )
@@ -185,6 +186,8 @@ def _process_ends(st):
     if VARIABLE_ENDS:
         for i in range(collect_ended(st)):
             _process_end(st, st.state_ended[i])
+        if GANGS:
+            stop_gangs(st)
         return
     while st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= st.state_f[NOW]:
         end_task(st, fin_pop(st))

@@ -73,11 +73,13 @@ def lay_out(
     flags = registers(columns, cluster, plan, events, resources, record_tasks)
     flags[layout.N_RIGID] = n_rigid
     flags[layout.REMOTE] = remote
-    check_choice(columns, cluster, plan)
-    check_held_machines(columns, cluster, plan)
-    pools = machine_pools(columns, cluster, plan, demand[:, :n_fit], capacity[:, :n_fit])
+    check_choice(cluster, plan)
+    check_held_machines(cluster, plan)
+    stage_pools, mach_pool, job_pools = machine_pools(
+        columns, cluster, plan, demand[:, :n_fit], capacity[:, :n_fit]
+    )
     set_registers(flags, columns, cluster, plan, resources, quantum)
-    in_pools = len(np.unique(pools[1])) > 1
+    in_pools = len(np.unique(mach_pool)) > 1
     features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools)
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
@@ -154,12 +156,13 @@ def lay_out(
         "w_job_work": columns.job_work,
         "w_job_slot": gang_slots(columns, demand, cluster.unit, gangs),
         "w_job_held0": held0 if gangs else held0[:1],
+        "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],
         **input_fields(columns, "INPUTS" in features),
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
         "w_stage_fit": required_free(demand, n_rigid, n_fit) if variable_ends else demand,
-        "w_stage_pools": pools[0] if "CLASSES" in features else pools[0][:1],
+        "w_stage_pools": stage_pools if "CLASSES" in features else stage_pools[:1],
         "w_stage_kind": kind,
         "w_stage_o2o": o2o,
         "w_stage_uniform": uniform,
@@ -175,7 +178,7 @@ def lay_out(
         **cluster.outages.in_order(),
         **choice,
         "c_mach_scale": 1.0 / np.maximum(capacity.max(axis=0), 1),
-        "c_mach_pool": pools[1] if "CLASSES" in features else pools[1][:1],
+        "c_mach_pool": mach_pool if "CLASSES" in features else mach_pool[:1],
         "c_total": total,
         "c_scale": np.where(total > 0, 1.0 / np.maximum(total, 1), 0.0),
         "c_alignment_scale": 1.0 / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,

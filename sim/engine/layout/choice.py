@@ -23,39 +23,26 @@ MAX_SCORES = 2**23
 """Largest number of cached scores, 16 bytes each."""
 
 
-def check_choice(columns: Columns, cluster: Cluster, plan: Plan) -> None:
-    """Refuse a plan that is not simulated with classes and devices."""
+def check_choice(cluster: Cluster, plan: Plan) -> None:
+    """Refuse a choice of machines by tasks where machines choose tasks."""
     if plan.fit == Fit.PACK and plan.choice.machine != Machine.FIRST and not cluster.unit:
         raise PolicyError(
             f"plan.choice.machine is {plan.choice.machine.name.lower()}, but with fit pack "
             "machines choose tasks; use fit strict or skip"
         )
-    if not has_constraints(columns, cluster):
-        return
-    overbooks = plan.fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
-    for is_set, setting in ((plan.evict, "plan.evict"), (overbooks, "overbooking")):
-        if is_set:
-            raise PolicyError(
-                f"{setting} is not simulated where machines have devices or tasks ask for a class "
-                "of machines; take another policy, or a cluster of equal machines"
-            )
 
 
-def check_held_machines(columns: Columns, cluster: Cluster, plan: Plan) -> None:
-    """Refuse a plan that holds machines where that is not simulated."""
+def check_held_machines(cluster: Cluster, plan: Plan) -> None:
+    """Refuse a plan that holds machines where that means nothing."""
     if plan.held_machines < 0:
         raise PolicyError(f"plan.held_machines must be 0 or more, not {plan.held_machines}")
     if plan.held_machines == 0 or cluster.unit:
         return
-    refused = (
-        (plan.fit != Fit.SKIP, f"fit={plan.fit.name.lower()}; set fit to skip"),
-        (bool(columns.job_min_tasks.any()), "gang jobs; reserve room for them (plan.reservations)"),
-        (cluster.queue_mode == "hard", "queues with hard shares; take queues.mode=weighted"),
-        (has_constraints(columns, cluster), "devices or classes of machines; hold none"),
-    )
-    for is_refused, text in refused:
-        if is_refused:
-            raise PolicyError(f"plan.held_machines is not simulated with {text}")
+    if plan.fit != Fit.SKIP:
+        raise PolicyError(
+            f"plan.held_machines holds machines from tasks that pass others by, and with fit "
+            f"{plan.fit.name.lower()} none does; set fit to skip, or held_machines to 0"
+        )
 
 
 def machine_quanta(cluster: Cluster, order: list[int], quantum: F8) -> I8:
@@ -102,8 +89,10 @@ def lay_out_choice(
     )
     mix = plan.choice.mix or Mix(np.zeros((0, len(order)), np.int64), _NO_TYPES, np.zeros(0))
     code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
+    allowed = allowed_classes(columns, cluster)
     return {
-        "w_stage_allowed": allowed_classes(columns, cluster),
+        "w_stage_allowed": allowed,
+        "w_job_allowed": np.bitwise_and.reduceat(allowed, columns.job_stage0[:-1]),
         "c_mach_class": np.left_shift(1, code.astype(np.int64)),
         "c_mach_device0": offsets(n_devices),
         "p_mix_demand": np.ascontiguousarray(mix.demand[:, order]),
@@ -146,6 +135,7 @@ def allowed_classes(columns: Columns, cluster: Cluster) -> I8:
 _NO_TYPES = np.zeros(0, np.int64)
 ABSENT: dict[str, NDArray[Any]] = {
     "w_stage_allowed": np.zeros(1, np.int64),
+    "w_job_allowed": np.zeros(1, np.int64),
     "c_mach_class": np.zeros(1, np.int64),
     "c_mach_device0": np.zeros(1, np.int64),
     "p_mix_demand": np.zeros((0, 1), np.int64),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.arrays import I8
-from sim.base.errors import PolicyError
-from sim.engine.layout.choice import allowed_classes, stage_kinds
+from sim.engine.layout.choice import allowed_classes
+from sim.engine.layout.columns import gang_slots
 from sim.engine.plan import Fit, Plan
 
 if TYPE_CHECKING:
@@ -21,29 +21,40 @@ MAX_POOLS = 63
 
 def machine_pools(
     columns: Columns, cluster: Cluster, plan: Plan, demand: I8, capacity: I8
-) -> tuple[I8, I8]:
-    """Return the pools in which each stage can run, (G,), and that of each machine, (M,), as bits.
+) -> tuple[I8, I8, I8]:
+    """Return pools as bits: where stages can run, (G,); of machines, (M,); of gangs' slots, (J,).
 
-    `demand` and `capacity` have the resources that decide what fits. A stage can run where an empty
-    machine has room for its task, and is of its class. Without Fit.PER_CLASS all is one pool.
+    `demand` and `capacity` have the resources that decide what fits. A task can run, and a slot can
+    be, where an empty machine has room for it, and is of its class; by class alone, if that makes
+    more pools than an int64 has bits. All is one pool where tasks may be evicted, and with other
+    fits than Fit.STRICT.
     """
-    if plan.fit != Fit.PER_CLASS or cluster.unit:
-        return np.ones(len(demand), np.int64), np.ones(len(capacity), np.int64)
+    n_jobs = len(columns.job_submit)
+    if plan.fit not in (Fit.STRICT, Fit.PER_CLASS) or plan.evict or cluster.unit:
+        one = np.ones(max(len(demand), len(capacity), n_jobs), np.int64)
+        return one[: len(demand)], one[: len(capacity)], one[:n_jobs]
     classes = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity))
     shape, shape_of = np.unique(
         np.column_stack([capacity, classes.astype(np.int64)]), axis=0, return_inverse=True
     )
-    kind, n_kinds = stage_kinds(columns, cluster, demand)
-    example = np.zeros(n_kinds, np.int64)
-    example[kind] = np.arange(len(kind))
-    runs = (np.left_shift(1, shape[:, -1]) & allowed_classes(columns, cluster)[example, None]) > 0
+    allowed = allowed_classes(columns, cluster)
+    needs = np.column_stack([demand, allowed])
+    slots = np.column_stack([
+        gang_slots(columns, demand, cluster.unit, gangs=True),
+        np.bitwise_and.reduceat(allowed, columns.job_stage0[:-1]),
+    ])  # fmt: skip
+    need, need_of = np.unique(
+        np.concatenate([needs, slots[columns.job_min_tasks > 0]]), axis=0, return_inverse=True
+    )
+    of_class = (np.left_shift(1, shape[:, -1]) & need[:, -1, None]) > 0
+    runs = of_class.copy()
     for r in range(demand.shape[1]):
-        runs &= demand[example, r, None] <= shape[:, r]
+        runs &= need[:, r, None] <= shape[:, r]
     distinct, pool_of = np.unique(runs, axis=1, return_inverse=True)
     if distinct.shape[1] > MAX_POOLS:
-        raise PolicyError(
-            f"fit=per_class: the machines are {distinct.shape[1]} pools by the tasks that can run "
-            f"on them; at most {MAX_POOLS} are simulated: take fewer kinds of machines or demands"
-        )
+        distinct, pool_of = np.unique(of_class, axis=1, return_inverse=True)
     bits = np.left_shift(1, np.arange(distinct.shape[1], dtype=np.int64))
-    return (distinct * bits).sum(axis=1)[kind], bits[pool_of.ravel()[shape_of.ravel()]]
+    pools = (distinct * bits).sum(axis=1)[need_of.ravel()]
+    job_pools = np.full(n_jobs, -1, np.int64)
+    job_pools[columns.job_min_tasks > 0] = pools[len(demand) :]
+    return pools[: len(demand)], bits[pool_of.ravel()[shape_of.ravel()]], job_pools

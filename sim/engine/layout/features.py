@@ -112,8 +112,8 @@ def _needed(
     per_task = plan.task_priority is not None or plan.task_prefers is not None
     plans = bool(plan.reservations or plan.replan)
     fit = Fit.SKIP if plans else plan.fit
-    if fit == Fit.PER_CLASS and not in_pools:
-        fit = Fit.STRICT
+    if fit in (Fit.STRICT, Fit.PER_CLASS):
+        fit = Fit.PER_CLASS if in_pools else Fit.STRICT
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
     overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     pool = False
@@ -162,8 +162,8 @@ def _needed(
 
 
 def reserves_places(cluster: Cluster, plan: Plan) -> bool:
-    """Tell whether reservations name machines, or take from hard shares."""
-    return plan.reservations > 0 and (not cluster.unit or cluster.queue_mode == "hard")
+    """Tell whether reservations name machines, or are of several queues."""
+    return plan.reservations > 0 and (not cluster.unit or cluster.queue_mode != "global")
 
 
 def _leaves_out(cluster: Cluster, plan: Plan) -> bool:

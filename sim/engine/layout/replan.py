@@ -39,6 +39,12 @@ def check_replan(columns: Columns, cluster: Cluster, plan: Plan) -> None:
         raise PolicyError("plan.replan.window_s must be at least its resolution_s")
     if plan.reservations:
         raise PolicyError("plan.replan takes the place of plan.reservations; set one of them")
+    if len(cluster.outages) or len(columns.attempt_s):
+        raise InputError(
+            "the policy plans whole nodes, and what becomes of its plan when a task starts again "
+            "is not simulated; leave outages and failures out, or take a policy without plans",
+            rule="periodic planning with faults",
+        )
     if cluster.queue_mode != "global" or cluster.devices or plan.fit_resources:
         raise InputError(
             "the policy plans whole nodes that all queues share and any job may use; take "

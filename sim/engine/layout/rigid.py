@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.errors import InputError, PolicyError
-from sim.cluster.fits import has_constraints
 from sim.engine.plan import NO_LIMIT, Machine, Plan
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
     if plan.reservations == 0 and plan.replan is None:
         return
     if plan.reservations:
-        _check_reservable(columns, cluster, plan)
+        _check_reservable(plan)
     n_tasks = columns.job_n_tasks
     is_flexible = (columns.job_min_tasks != n_tasks) & (n_tasks > 1)
     if is_flexible.any():
@@ -33,12 +32,6 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
             "min_tasks to its number of tasks (logs of parallel jobs: trace.gang=true), or take a "
             "policy that reserves none",
             rule="reservations for jobs that are not rigid",
-        )
-    if len(cluster.outages) or len(columns.attempt_s):
-        raise InputError(
-            "the policy reserves room, and what becomes of a reservation when a task starts again "
-            "is not simulated; leave outages and failures out, or take a policy that reserves none",
-            rule="reservations with faults",
         )
     if len(plan.queues.weight) > 1:
         raise PolicyError(
@@ -52,24 +45,11 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
         )
 
 
-def _check_reservable(columns: Columns, cluster: Cluster, plan: Plan) -> None:
-    """Refuse queues in no order, and machines of which not any will do."""
-    if cluster.queue_mode == "weighted":
-        raise InputError(
-            "the policy reserves room for the first jobs in order, and the cluster has "
-            "queues.mode=weighted: which queue comes first there changes with every start; take "
-            "queues.mode=hard, or global with a policy whose order weighs them, or a policy that "
-            "reserves none",
-            rule="reservations in weighted queues",
-        )
-    if has_constraints(columns, cluster):
-        raise InputError(
-            "the policy reserves room, and devices and classes of machines can't be reserved; take "
-            "machines without devices and jobs that run on any, or a policy that reserves none",
-            rule="reservations of devices",
-        )
+def _check_reservable(plan: Plan) -> None:
+    """Refuse scores of machines that are of the present alone."""
     if plan.choice.machine not in (Machine.FIRST, Machine.BEST_FIT, Machine.LEAST_DOT):
         raise PolicyError(
-            f"plan.choice.machine is {plan.choice.machine.name.lower()}, and room on machines is "
-            "reserved by first, best_fit or least_dot"
+            f"plan.choice.machine is {plan.choice.machine.name.lower()}, and a machine whose "
+            "room is reserved has no devices in use yet to be scored by; take first, best_fit or "
+            "least_dot"
         )

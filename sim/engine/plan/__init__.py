@@ -58,8 +58,8 @@ class Plan:
     queues : Queues
         One queue in key order by default.
     fit : Fit
-        STRICT by default. With PER_CLASS machines are pools, by class and size, on which the same
-        tasks can run; a waiting gang blocks all of them.
+        STRICT by default: machines are pools, by class and size, on which the same tasks can run,
+        and what waits blocks those that it could take.
     fit_resources : tuple of str
         The resources that decide what fits, on machines and in hard shares; empty for all. Only
         a fungible resource (`sim.cluster.cluster.Cluster`) may be left out.

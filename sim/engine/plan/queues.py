@@ -28,10 +28,10 @@ class Order(IntEnum):
 class Fit(IntEnum):
     """Rule for a task that does not fit, although it is first in order."""
 
-    STRICT = 0  #: its queue waits for it
+    STRICT = 0  #: those of its queue wait for it that could take a machine on which it can run
     SKIP = 1  #: the next in order that fits goes first
     PACK = 2  #: each machine takes the tasks that fill it best: free · demand (see `Packing`)
-    PER_CLASS = 3  #: those of its queue wait for it that could take a machine on which it can run
+    PER_CLASS = 3  #: STRICT, by an older name
 
 
 class Share(IntEnum):

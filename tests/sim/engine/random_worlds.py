@@ -7,7 +7,7 @@ that exclude each other, by an error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -129,10 +129,9 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["min_tasks"] = n_tasks if n_tasks > 1 or rng.random() < 0.5 else 0
         elif "gangs" in on and rng.random() < 0.4:
             job["min_tasks"] = int(rng.integers(1, min(3, n_tasks) + 1))
-        if job.get("min_tasks"):
-            for stage in stages:  # gangs run on any machine, and take no devices
-                stage.pop("runs_on", None)
-                stage["demand"].pop("gpu", None)
+        if job.get("min_tasks") and "runs_on" in stages[0]:
+            for stage in stages:  # a slot takes a task of any stage
+                stage["runs_on"] = stages[0]["runs_on"]
         jobs.append(job)
     if "equal demands" in on:
         for job in jobs:
@@ -284,11 +283,6 @@ class AnyMechanism(AnyPlan):
             mix = Mix.from_columns(world.columns, world.cluster)
             plan.choice = Choice(machine, Device(int(rng.integers(3))), mix)
         return memory
-
-    def fill_packing(self, rng, world, plan):
-        super().fill_packing(rng, world, plan)
-        if world.cluster.devices or world.cluster.classes:
-            plan.packing = replace(plan.packing, overbook=False)
 
 
 class _Learns(Policy):

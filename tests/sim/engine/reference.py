@@ -14,7 +14,7 @@ import numpy as np
 
 from sim.cluster.cluster import Cluster
 from sim.engine.clock import on_own_clock
-from sim.engine.plan import Batch, Event, Fit, Order, Plan, World
+from sim.engine.plan import Batch, Event, Fit, Machine, Order, Plan, World
 from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
 from tests.sim.engine.reference_choice import Choosing
@@ -103,12 +103,14 @@ class _Run(Choosing, Launching, Replanning):
         self.since = [0.0] * n_jobs
         self.first_done = [0] * n_jobs
         self.first_started = [0] * n_jobs
-        self.idle = [None] * n_jobs  # machines of idle held slots; None: not admitted
+        # machines and devices of idle held slots; None: not admitted
+        self.idle = [None] * n_jobs
+        self.stopping = set()  # gangs that lost a slot, or a task in one
         self.used = [[0] * len(self.total) for _ in range(n_jobs)]
         self.now = 0.0
         self.timer = self.plan.timer_s
         self.live, self.last_seen, self.refine_at = set(), {}, INF
-        self.reserved, self.machines_of = {}, {}
+        self.reserved, self.machines_of, self.begun = {}, {}, {}
         self.events, self.batches = [], []
 
     def _init_cluster(self, workload, cluster):
@@ -182,6 +184,7 @@ class _Run(Choosing, Launching, Replanning):
                     self._fail_attempt(entry)
                 else:
                     self._end(entry)
+            self._stop_gangs()
             while self.outages and self.outages[0][0] <= self.now:
                 self._outage(*self.outages.pop(0)[1:])
             for j in range(self.n_jobs):
@@ -388,15 +391,18 @@ class _Run(Choosing, Launching, Replanning):
             return True
         return self.task_done[base + index] or base + index in self.rerun
 
-    def _start(self, g, machine, in_held_slot):
+    def _start(self, g, machine, held_slot=None):
         c, view = self.c, self.view
         j = int(c.stage_job[g])
         task = self._next_task(g, machine)
         self._accrue(j)
         first = self.first_started[j] < self.plan.jobs["notify_at"][j]
         self.first_started[j] += first
-        if not in_held_slot:
-            self._acquire_devices(task, g, machine)
+        in_held_slot = held_slot is not None
+        if in_held_slot:
+            self.devices_of_task[task] = held_slot[1]
+        else:
+            self.devices_of_task[task] = self._acquire_devices(self.demand[g], machine)
             self._acquire(j, self.demand[g], machine, 1)
         start = self._launch(j, task, in_held_slot)
         view["started"][j] += 1
@@ -433,11 +439,7 @@ class _Run(Choosing, Launching, Replanning):
         view["running"][j] -= 1
         view["done"][j] += 1
         view["left"][j] -= 1
-        if in_held_slot:
-            self.idle[j].append(machine)
-        else:
-            self._release_devices(task, g, machine)
-            self._acquire(j, self.demand[g], machine, -1)
+        self._leave(task, g, machine, in_held_slot)
         if self.plan.first_ended:
             first = self.first_done[j] < self.plan.jobs["notify_at"][j]
         if first:
@@ -452,10 +454,32 @@ class _Run(Choosing, Launching, Replanning):
             self._emit(Event.STAGE_DONE, g)
         if view["left"][j] == 0:
             view["finish"][j] = self.now
-            for m in self.idle[j] or []:
-                self._acquire(j, self._slot(j), m, -1)
-            self.idle[j] = None
+            self._release_slots(j)
             self._emit(Event.JOB_DONE, j)
+
+    def _leave(self, task, g, machine, in_held_slot):
+        """Release the room and devices of a task; a held slot is idle then."""
+        j, devices = int(self.c.stage_job[g]), self.devices_of_task[task]
+        if in_held_slot:
+            self.idle[j].append((machine, devices))
+        else:
+            self._release_devices(self.demand[g], machine, devices)
+            self._acquire(j, self.demand[g], machine, -1)
+
+    def _release_slots(self, j):
+        """Release the idle held slots of job j, which is done or stops."""
+        for machine, devices in self.idle[j] or []:
+            self._release_devices(self._slot(j), machine, devices)
+            self._acquire(j, self._slot(j), machine, -1)
+        self.idle[j] = None
+
+    def _stop_gangs(self):
+        """Stop the gangs that lost a slot or a task in one: they wait for all slots again."""
+        for j in sorted(self.stopping):
+            for entry in [e for e in self.running if e[5] and self.c.stage_job[e[2]] == j]:
+                self._stop_task(entry, "gang stopped")
+            self._release_slots(j)
+        self.stopping = set()
 
     def _outage(self, machine, lost):
         self._emit(Event.FAULT, machine)
@@ -466,9 +490,13 @@ class _Run(Choosing, Launching, Replanning):
         self.down.add(machine)
         for entry in [e for e in self.running if e[3] == machine]:
             self._stop_task(entry, "machine lost")
+        for j in range(self.n_jobs):
+            if any(m == machine for m, _ in self.idle[j] or []):
+                self.stopping.add(j)
+        self._stop_gangs()
 
     def _stop_task(self, entry, reason):
-        _, task, g, machine, first, _ = entry
+        _, task, g, machine, first, in_held_slot = entry
         j = int(self.c.stage_job[g])
         start = float(self.task_start[task])
         if start < self.now or reason in ("failed", "input lost"):
@@ -483,8 +511,9 @@ class _Run(Choosing, Launching, Replanning):
         self.view["started"][j] -= 1
         self._forget_launch(j, task)
         self.first_started[j] -= first
-        self._release_devices(task, g, machine)
-        self._acquire(j, self.demand[g], machine, -1)
+        self._leave(task, g, machine, in_held_slot)
+        if in_held_slot:
+            self.stopping.add(j)
 
     # ---- failures, and outputs that are lost
 
@@ -590,6 +619,7 @@ class _Run(Choosing, Launching, Replanning):
             g
             for g in self._single_task_stages()
             if all(self.demand[g][r] <= self.free[m][r] for r in self.rigid)
+            and self._can_use(g, m)
             and self._within_cap(int(self.c.stage_job[g]), self.demand[g], 1)
         ]
         residents = [entry for entry in reversed(self.running) if entry[3] == m]
@@ -702,17 +732,33 @@ class _Run(Choosing, Launching, Replanning):
     def _is_waiting_gang(self, j):
         return self.c.job_min_tasks[j] > 0 and self.idle[j] is None
 
-    def _gang_fit(self, j):
-        """Return the machines of the slots that job j would get, or None."""
+    def _gang_fit(self, j, barred=()):
+        """Return the machines of the slots that job j would get, or None.
+
+        Machines in order of their scores for the first slot; each takes as many as fit.
+        """
         n_needed, slot = int(self.c.job_min_tasks[j]), self._slot(j)
-        machines = []
-        for m, free in enumerate(self.free):
-            room = min((free[r] // slot[r] for r in self.deciding if slot[r] > 0), default=n_needed)
-            machines += [m] * room
-        machines = machines[:n_needed]
+        rule = Machine.FIRST if self.unit else self.plan.choice.machine
+        ranked = []
+        for m in range(len(self.free)):
+            n_slots = 0 if m in barred else self._slots_on(j, m)
+            if n_slots > 0:
+                score = 0 if rule == Machine.FIRST else self._machine_score(rule, slot, m)
+                ranked.append((score, m, min(n_slots, n_needed)))
+        machines = [m for _, m, n_slots in sorted(ranked) for _ in range(n_slots)][:n_needed]
         if len(machines) < n_needed or not self._within_cap(j, slot, n_needed):
             return None
         return machines
+
+    def _slots_on(self, j, m):
+        """Return how many held slots of job j find room on machine m."""
+        slot = self._slot(j)
+        if m in self.down or not all(
+            self.unit or self.allowed_on[g][m] for g in self.job_stages[j]
+        ):
+            return 0
+        room = [max(self.free[m][r], 0) // slot[r] for r in self.deciding if slot[r] > 0]
+        return min([*room, self._slots_by_devices(slot, m), int(self.c.job_min_tasks[j])])
 
     def _within_cap(self, j, demand, times):
         org = self.org[j]
@@ -735,9 +781,11 @@ class _Run(Choosing, Launching, Replanning):
 
     def _admit(self, j, machines=None):
         machines = machines or self._gang_fit(j)
+        slots = []
         for m in machines:
+            slots.append((m, self._acquire_devices(self._slot(j), m)))
             self._acquire(j, self._slot(j), m, 1)
-        self.idle[j] = machines[::-1]
+        self.idle[j] = slots[::-1]
         self._launch_gang(j)
         self._fill_held(j)
 
@@ -751,9 +799,9 @@ class _Run(Choosing, Launching, Replanning):
             ready = [g for g in self.job_stages[j] if self._ready(g)]
             if not ready:
                 return
-            self._start(
-                min(ready, key=lambda g: (self.plan.stages["key"][g], g)), self.idle[j].pop(), True
-            )
+            first = min(ready, key=lambda g: (self.plan.stages["key"][g], g))
+            slot = self.idle[j].pop()
+            self._start(first, slot[0], slot)
 
     def _dispatch(self):
         for j in range(self.n_jobs):
@@ -784,27 +832,28 @@ class _Run(Choosing, Launching, Replanning):
                 return
             q = min(heads, key=self._queue_key)
             g, barred = heads[q], blocked.get(q, set())
-            waits = barred and self._is_waiting_gang(int(self.c.stage_job[g]))
-            if not waits and self._place(g, barred):
+            if self._place(g, barred):
                 started = True
                 continue
             machine = self._evict(g) if self.plan.evict else None
             if machine is None:
                 blocked[q] = barred | self._machines_of(g)
             else:
-                self._start(g, machine, False)
+                self._start(g, machine)
                 blocked, started = {}, True
 
     def _machines_of(self, g):
         """Return the machines that stage g blocks while it waits: all, or those it can run on."""
-        machines = range(len(self.free))
-        if self.plan.fit != Fit.PER_CLASS or self._is_waiting_gang(int(self.c.stage_job[g])):
+        machines, j = range(len(self.free)), int(self.c.stage_job[g])
+        if self.plan.evict:
             return set(machines)
+        in_gang = self._is_waiting_gang(j)
+        demand, stages = (self._slot(j), self.job_stages[j]) if in_gang else (self.demand[g], [g])
         return {
             m
             for m in machines
-            if all(self.demand[g][r] <= self.capacity[m][r] for r in self.deciding)
-            and (self.unit or self.allowed_on[g][m])
+            if all(demand[r] <= self.capacity[m][r] for r in self.deciding)
+            and all(self.unit or self.allowed_on[h][m] for h in stages)
         }
 
     def _evict(self, g):
@@ -833,6 +882,8 @@ class _Run(Choosing, Launching, Replanning):
         """Return the running tasks of machine m to evict for g, None if they free too little."""
         surplus = self.view["running"] - self.plan.jobs["run_limit"]
         free, victims = list(self.free[m]), []
+        if not self.unit and not self.allowed_on[g][m]:
+            return None
         for entry in [e for e in reversed(self.running) if e[3] == m]:
             j = int(self.c.stage_job[entry[2]])
             if surplus[j] <= 0:
@@ -840,9 +891,18 @@ class _Run(Choosing, Launching, Replanning):
             surplus[j] -= 1
             victims.append(entry)
             free = [f + d for f, d in zip(free, self.demand[entry[2]], strict=True)]
-            if all(self.demand[g][r] <= max(free[r], 0) for r in self.deciding):
+            room = all(self.demand[g][r] <= max(free[r], 0) for r in self.deciding)
+            if room and self._has_devices_without(victims, g, m):
                 return victims
         return None
+
+    def _has_devices_without(self, victims, g, m):
+        before = list(self.devices[m])
+        for _, task, stage, *_ in victims:
+            self._release_devices(self.demand[stage], m, self.devices_of_task[task])
+        has_devices = self._slots_by_devices(self.demand[g], m) >= 1
+        self.devices[m] = before
+        return has_devices
 
     def _skip(self):
         while True:
@@ -853,29 +913,40 @@ class _Run(Choosing, Launching, Replanning):
                 return
             if not self._place(order[0]):
                 barred = self._machines_held_for(order[0])
-                if not any(
-                    self._place(g, barred if any(self.demand[g]) else ()) for g in order[1:]
-                ):
+                if not any(self._place(g, barred if any(self._asks(g)) else ()) for g in order[1:]):
                     return
+
+    def _asks(self, g):
+        """Return the demand of a task of stage g, or that of a slot if its job is a gang."""
+        j = int(self.c.stage_job[g])
+        return self._slot(j) if self._is_waiting_gang(j) else self.demand[g]
 
     def _machines_held_for(self, g):
         """Return the machines held for stage g, the first in order, which does not fit."""
-        lacking = []
+        lacking, j = [], int(self.c.stage_job[g])
+        demand, stages = self.demand[g], [g]
+        n_left = int(np.diff(self.c.stage_task0)[g] - self.view["stage_started"][g])
+        n_at_once = 1
+        if self._is_waiting_gang(j):
+            demand, stages = self._slot(j), self.job_stages[j]
+            n_left = n_at_once = int(self.c.job_min_tasks[j])
+        if self.unit or not self._within_cap(j, demand, n_at_once):
+            return set()
         for m, (free, capacity) in enumerate(zip(self.free, self.capacity, strict=True)):
-            never = any(self.demand[g][r] > capacity[r] for r in self.deciding)
+            never = any(demand[r] > capacity[r] for r in self.deciding)
+            never |= not all(self.unit or self.allowed_on[h][m] for h in stages)
             if m not in self.down and not never:
                 lacks = [
-                    (self.demand[g][r] - free[r]) * (1.0 / max(1, *(c[r] for c in self.capacity)))
+                    (demand[r] - free[r]) * (1.0 / max(1, *(c[r] for c in self.capacity)))
                     for r in self.deciding
                 ]
                 lacking.append((max(0.0, *lacks), m))
-        n_left = int(np.diff(self.c.stage_task0)[g] - self.view["stage_started"][g])
         return {m for _, m in sorted(lacking)[: min(self.plan.held_machines, n_left)]}
 
     def _place(self, g, barred=()):
         j = int(self.c.stage_job[g])
         if self._is_waiting_gang(j):
-            machines = self._gang_fit(j)
+            machines = self._gang_fit(j, barred)
             if machines is None:
                 return False
             self._admit(j, machines)
@@ -883,7 +954,7 @@ class _Run(Choosing, Launching, Replanning):
         machines = [m for m in self._machines(g) if m not in barred]
         if not machines:
             return False
-        self._start(g, self._best_machine(g, machines), False)
+        self._start(g, self._best_machine(self.demand[g], machines))
         return True
 
     def _pack(self):
@@ -914,7 +985,7 @@ class _Run(Choosing, Launching, Replanning):
                 and (best := self._best_overbooking(m)) is not None
             ):
                 self._charge(best)
-                self._start(best, m, False)
+                self._start(best, m)
         self.freed = held_back
         return len(self.running) > n_running
 
@@ -932,7 +1003,7 @@ class _Run(Choosing, Launching, Replanning):
             self.sum_worth += worth
             self.sum_remaining += left
             self._charge(g)
-            self._start(g, m, False)
+            self._start(g, m)
 
     def _eligible(self, stages):
         """Return the stages of the queue that is served now; of its whole tier if queues compete.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 
 from sim.engine.plan import Device, Machine
+
+INF = math.inf
 
 
 class Choosing:
@@ -37,8 +40,7 @@ class Choosing:
         ]
         self.class_of_machine = class_of_machine
         self.unit = cluster.unit
-        self.devices_of_task = {}  # of each running task, the devices of its machine
-        self.last_devices = {}
+        self.devices_of_task = {}  # of each task, the devices that it got last
 
     def _device_demand(self, demand):
         """Return the number of devices that a demand takes, and the amount of each."""
@@ -52,83 +54,94 @@ class Choosing:
     def _with_room(self, m, amount):
         return [d for d, free in enumerate(self.devices[m]) if free >= amount]
 
-    def _can_use(self, g, m):
-        n, amount = self._device_demand(self.demand[g])
-        return self.unit or (self.allowed_on[g][m] and len(self._with_room(m, amount)) >= n)
+    def _slots_by_devices(self, demand, m):
+        """Return how many tasks of a demand find free devices on machine m, together."""
+        n, amount = self._device_demand(demand)
+        if n == 0:
+            return INF
+        if amount < self.device_quanta:
+            return sum(free // amount for free in self.devices[m])
+        return len(self._with_room(m, amount)) // n
 
-    def _devices_for(self, g, m):
-        n, amount = self._device_demand(self.demand[g])
+    def _can_use(self, g, m):
+        return self.unit or (
+            self.allowed_on[g][m] and self._slots_by_devices(self.demand[g], m) >= 1
+        )
+
+    def _devices_for(self, demand, m):
+        n, amount = self._device_demand(demand)
         if n == 0 or self.unit:
             return []
         with_room = self._with_room(m, amount)
         if amount == self.device_quanta:
             return with_room[:n]
-        return [self._device_for(g, m, with_room)]
+        return [self._device_for(demand, m, with_room)]
 
-    def _device_for(self, g, m, with_room):
+    def _device_for(self, demand, m, with_room):
         rule = self.plan.choice.device
         if rule == Device.TIGHTEST:
             return min(with_room, key=lambda d: (self.devices[m][d], d))
         if rule == Device.FRAGMENTATION:
-            return min(with_room, key=lambda d: (self._increase(g, m, [d]), d))
+            return min(with_room, key=lambda d: (self._increase(demand, m, [d]), d))
         return with_room[0]
 
-    def _acquire_devices(self, task, g, m):
-        self.devices_of_task[task] = self._devices_for(g, m)
-        self.last_devices[task] = self.devices_of_task[task]
-        for d in self.devices_of_task[task]:
-            self.devices[m][d] -= self._device_demand(self.demand[g])[1]
+    def _acquire_devices(self, demand, m):
+        """Acquire devices on machine m for a task or slot of that demand; return them."""
+        devices = self._devices_for(demand, m)
+        for d in devices:
+            self.devices[m][d] -= self._device_demand(demand)[1]
+        return devices
 
-    def _release_devices(self, task, g, m):
-        for d in self.devices_of_task.pop(task, []):
-            self.devices[m][d] += self._device_demand(self.demand[g])[1]
+    def _release_devices(self, demand, m, devices):
+        for d in devices:
+            self.devices[m][d] += self._device_demand(demand)[1]
 
-    def _best_machine(self, g, machines):
+    def _best_machine(self, demand, machines):
         rule = self.plan.choice.machine
         if rule == Machine.FIRST or self.unit:
             return machines[0]
-        return min(machines, key=lambda m: (self._machine_score(rule, g, m), m))
+        return min(machines, key=lambda m: (self._machine_score(rule, demand, m), m))
 
-    def _machine_score(self, rule, g, m):
+    def _machine_score(self, rule, demand, m):
         if rule == Machine.PACKED:
-            return self._packed(g, m)
+            return self._packed(demand, m)
         if rule == Machine.FRAGMENTATION:
-            amount = self._device_demand(self.demand[g])[1]
+            amount = self._device_demand(demand)[1]
             if amount < self.device_quanta and self.plan.choice.device == Device.FRAGMENTATION:
-                return min(self._increase(g, m, [d]) for d in self._with_room(m, amount))
-            return self._increase(g, m, self._devices_for(g, m))
+                return min(self._increase(demand, m, [d]) for d in self._with_room(m, amount))
+            return self._increase(demand, m, self._devices_for(demand, m))
         score = 0.0
         for r in self.deciding:
             scale = 1.0 / max(max(row[r] for row in self.capacity), 1)
-            free, demand = self.free[m][r], self.demand[g][r]
+            free, amount = self.free[m][r], demand[r]
             if rule == Machine.BEST_FIT:
-                score += (free - demand) * scale
+                score += (free - amount) * scale
             else:
-                score += (free * scale) * (demand * scale)
+                score += (free * scale) * (amount * scale)
         return score
 
-    def _packed(self, g, m):
+    def _packed(self, demand, m):
         """Score by case, then the less is free, or the fewer are idle, the better."""
-        n = self._device_demand(self.demand[g])[0]
+        n = self._device_demand(demand)[0]
         if n == 0:
             return (0, 0)
-        free = [self.devices[m][d] for d in self._devices_for(g, m)]
+        free = [self.devices[m][d] for d in self._devices_for(demand, m)]
         if max(free) < self.device_quanta:
             return (0, Fraction(free[0], self.device_quanta))
         if min(self.devices[m]) == self.device_quanta:
             return (2, len(self.devices[m]))
         return (1, n)
 
-    def _increase(self, g, m, devices):
+    def _increase(self, demand, m, devices):
         before = self._fragmentation(m)
-        amount = self._device_demand(self.demand[g])[1]
-        self.free[m] = [f - d for f, d in zip(self.free[m], self.demand[g], strict=True)]
+        amount = self._device_demand(demand)[1]
+        self.free[m] = [f - d for f, d in zip(self.free[m], demand, strict=True)]
         for d in devices:
             self.devices[m][d] -= amount
         after = self._fragmentation(m)
         for d in devices:
             self.devices[m][d] += amount
-        self.free[m] = [f + d for f, d in zip(self.free[m], self.demand[g], strict=True)]
+        self.free[m] = [f + d for f, d in zip(self.free[m], demand, strict=True)]
         return after - before
 
     def _fragmentation(self, m):
@@ -155,6 +168,6 @@ class Choosing:
     def _device_bits(self):
         """Return the devices that each task got last, as bits, by task."""
         bits = np.zeros(len(self.c.task_duration), np.int64)
-        for task, devices in self.last_devices.items():
+        for task, devices in self.devices_of_task.items():
             bits[task] = sum(1 << d for d in devices)
         return bits

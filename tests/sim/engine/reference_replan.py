@@ -416,4 +416,4 @@ class Replanning:
             self._admit(j, machines)
         else:
             g = next(g for g in self.job_stages[j] if self._ready(g))
-            self._start(g, machines[0], False)
+            self._start(g, machines[0])

@@ -19,12 +19,20 @@ def reserve(run) -> None:
     """Start the jobs that may start now; store the reservations."""
     plan, now = run.plan, run.now
     expected = plan.jobs["expected_s"].tolist()
-    jobs = [int(run.c.stage_job[g]) for g in sorted(run._waiting(), key=run._rank)]
-    jobs = [j for j in dict.fromkeys(jobs) if run.view["started"][j] == 0]
+    hard = run.world.cluster.queue_mode == "hard"
+
+    def order(g):  # weighted queues by what they use now
+        return (() if hard else run._queue_key(run._queue(g)), run._rank(g))
+
+    def holds(j):
+        return run.view["running"][j] > 0 or run.idle[j] is not None
+
+    jobs = [int(run.c.stage_job[g]) for g in sorted(run._waiting(), key=order)]
+    jobs = [j for j in dict.fromkeys(jobs) if not holds(j)]
     reserves_all = plan.reservations == NO_LIMIT
     released = bool(run.freed)
     run.freed = set()
-    if not jobs:
+    if not jobs or (run.unit and run.down):
         return
 
     def width(j):
@@ -41,6 +49,8 @@ def reserve(run) -> None:
 
     def least_room(claims, begin, j, m):
         """Return the least room on machine m, of each resource, while j would run."""
+        if m in run.down or not may_hold(j, m):
+            return None
         rooms = []
         for moment in moments(claims, begin, j):
             room = list(run.capacity[m])
@@ -51,10 +61,17 @@ def reserve(run) -> None:
             rooms.append(room)
         return [min(column) for column in zip(*rooms, strict=True)]
 
-    def slots(room, j):
+    def may_hold(j, m):
+        return run.unit or all(run.allowed_on[g][m] for g in run.job_stages[j])
+
+    def slots(room, j, m, begin):
+        """Return how many slots a machine has room for; of devices as they are, now."""
+        if room is None:
+            return 0
         slot = run._slot(j)
         free = [room[r] // slot[r] for r in run.deciding if slot[r] > 0]
-        return max(0, min(free, default=width(j)))
+        by_devices = run._slots_by_devices(slot, m) if begin == (now, 0) else math.inf
+        return min(max(0, min(free, default=width(j))), by_devices)
 
     def within_cap(claims, begin, j):
         org = run.org[j]
@@ -81,23 +98,25 @@ def reserve(run) -> None:
     def places(claims, begin, j):
         """Return the machines that j would get, None if it does not fit."""
         rooms = [least_room(claims, begin, j, m) for m in range(len(run.capacity))]
-        machines = sorted(range(len(rooms)), key=lambda m: score(rooms[m], j))
-        chosen = [m for m in machines for _ in range(slots(rooms[m], j))][: width(j)]
+        there = [m for m in range(len(rooms)) if rooms[m] is not None]
+        machines = sorted(there, key=lambda m: score(rooms[m], j))
+        chosen = [m for m in machines for _ in range(slots(rooms[m], j, m, begin))][: width(j)]
         fits = len(chosen) == width(j) and within_cap(claims, begin, j)
         return chosen if fits else None
 
     def start(j, machines):
         run.reserved.pop(j, None)
         run.machines_of[j] = machines
+        run.begun[j] = now + run._next_lag(run._first_task(j))
         if run._is_waiting_gang(j):
             run._admit(j, machines)
         else:
-            run._start(next(g for g in run.job_stages[j] if run._ready(g)), machines[0], False)
+            run._start(next(g for g in run.job_stages[j] if run._ready(g)), machines[0])
 
     claims = []
     for j in range(run.n_jobs):
-        if run.view["started"][j] and run.view["left"][j]:
-            end = float(run.view["start"][j]) + expected[j]
+        if holds(j):
+            end = run.begun[j] + expected[j]
             claims.append(((now, 0), (max(end, now), 1), j, run.machines_of[j]))
 
     stored, running = {}, list(claims)
@@ -107,7 +126,9 @@ def reserve(run) -> None:
         needed = Counter(machines)
         if (
             start_s < now
-            or any(slots(least_room(claims, begin, j, m), j) < n for m, n in needed.items())
+            or any(
+                slots(least_room(claims, begin, j, m), j, m, begin) < n for m, n in needed.items()
+            )
             or not within_cap(claims, begin, j)
         ):
             stored, claims, run.reserved = {}, running, {}
@@ -117,7 +138,8 @@ def reserve(run) -> None:
 
     n_reserved, rest = Counter(), []
     for j in jobs:
-        if n_reserved[run.org[j]] == plan.reservations:
+        counted_in = run.org[j] if hard else 0
+        if n_reserved[counted_in] == plan.reservations:
             rest.append(j)
             continue
         if j in stored and stored[j][0][0] > now and not released:
@@ -125,13 +147,16 @@ def reserve(run) -> None:
         if j in stored:
             claims.remove(stored[j])
         begins = sorted([(now, 0), *(end for _, end, _, _ in claims)])
-        begin = next(moment for moment in begins if places(claims, moment, j))
+        begin = next((moment for moment in begins if places(claims, moment, j)), None)
+        if begin is None:  # machines are lost
+            run.reserved.pop(j, None)
+            continue
         machines = places(claims, begin, j)
         claims.append((begin, end_of(begin, j), j, machines))
         if begin == (now, 0):
             start(j, machines)
         else:
-            n_reserved[run.org[j]] += 1
+            n_reserved[counted_in] += 1
             if reserves_all:
                 run.reserved[j] = (begin[0], machines)
     for j in sorted(rest, key=lambda j: plan.jobs["fill_key"][j]):

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 import policies
 import sim
-from policies.base import Policy
-from sim.base.errors import PolicyError
 from sim.engine.simulate import variant
 from tests.examples import examples
 from tests.sim.engine.strategies import AnyPlan, clusters, workloads
@@ -79,11 +77,7 @@ def test_a_job_that_waits_for_a_class_does_not_block_others(name):
     ]
     if name == "random":
         jobs = jobs[:3]
-    together = starts(jobs, policies.build(name))
-    apart = starts(jobs, policies.build(name, fit="per_class"))
-    assert apart[:3] == [0.0, 10.0, 2.0]
-    if name not in ("random", "drf", "fair"):
-        assert together[2] == 10.0, "class b is idle behind a job that waits for class a"
+    assert starts(jobs, policies.build(name))[:3] == [0.0, 10.0, 2.0]
 
 
 def test_a_job_keeps_all_machines_that_it_can_run_on():
@@ -94,18 +88,28 @@ def test_a_job_keeps_all_machines_that_it_can_run_on():
         job(2.0, 10.0, runs_on="b", cpu=3),  # has to wait for it
         job(3.0, 10.0, runs_on="b", cpu=2),  # the small one is of no use to the others
     ]
-    assert starts(jobs, policies.build("fifo", fit="per_class")) == [0.0, 0.0, 5.0, 15.0, 3.0]
-    assert starts(jobs, policies.build("fifo")) == [0.0, 0.0, 5.0, 15.0, 15.0]
+    assert starts(jobs, policies.build("fifo")) == [0.0, 0.0, 5.0, 15.0, 3.0]
     assert starts(jobs, policies.build("fifo", fit="skip")) == [0.0, 0.0, 5.0, 15.0, 3.0]
 
 
-def test_a_waiting_gang_blocks_all():
+def test_a_waiting_gang_keeps_the_machines_that_its_slots_can_be_on():
     jobs = [
         job(0.0, 10.0, runs_on="a"),
         job(1.0, 10.0, n=4, cpu=2, min_tasks=4),
-        job(2.0, 10.0, runs_on="b", cpu=1),
+        job(2.0, 10.0, runs_on="b", cpu=1),  # could take room from the gang
     ]
-    assert starts(jobs, policies.build("fifo", fit="per_class")) == [0.0, 10.0, 10.0]
+    assert starts(jobs, policies.build("fifo")) == [0.0, 10.0, 10.0]
+    jobs[1] = job(1.0, 10.0, n=2, cpu=2, runs_on="a", min_tasks=2)
+    assert starts(jobs, policies.build("fifo")) == [0.0, 10.0, 2.0]
+
+
+def test_gangs_of_other_classes_do_not_wait_for_each_other():
+    jobs = [
+        job(0.0, 10.0, runs_on="a", cpu=3),
+        job(1.0, 10.0, n=2, cpu=2, runs_on="a", min_tasks=2),
+        job(2.0, 10.0, n=2, cpu=2, runs_on="b", min_tasks=2),
+    ]
+    assert starts(jobs, policies.build("fifo")) == [0.0, 10.0, 2.0]
 
 
 def test_queues_block_only_themselves():
@@ -116,22 +120,24 @@ def test_queues_block_only_themselves():
         job(2.0, 7.0, runs_on="a", cpu=1, queue="y"),  # not behind it
         job(3.0, 10.0, runs_on="b", queue="x"),
     ]
-    assert starts(jobs, policies.build("fair", fit="per_class")) == [0.0, 10.0, 20.0, 2.0, 3.0]
+    assert starts(jobs, policies.build("fair")) == [0.0, 10.0, 20.0, 2.0, 3.0]
 
 
-def test_evictions_refuse_it():
-    class Evicts(Policy):
-        def prepare(self, world, plan):
-            plan.evict = True
-
-    kinds = [{"cpu": 4}, {"cpu": 2}]
-    w = sim.Workload.from_jobs([job(0.0, 1.0), job(0.0, 1.0, cpu=1)])
-    with pytest.raises(PolicyError, match=r"evict needs fit=strict .* fit=per_class"):
-        sim.simulate(w, sim.Cluster.mixed(kinds), Evicts(fit="per_class"))
-
-
-def test_more_pools_than_bits_are_refused():
+def test_more_pools_than_bits_are_pools_by_class():
     kinds = [{"cpu": cpu} for cpu in range(1, 66)]
-    w = sim.Workload.from_jobs([job(0.0, 1.0, cpu=cpu) for cpu in range(1, 66)])
-    with pytest.raises(PolicyError, match=r"65 pools .* at most 63"):
-        sim.simulate(w, sim.Cluster.mixed(kinds), policies.build("fifo", fit="per_class"))
+    jobs = [job(0.0, 1.0, cpu=cpu) for cpu in range(65, 0, -1)]
+    assert "CLASSES" not in variant(
+        sim.Workload.from_jobs(jobs), sim.Cluster.mixed(kinds), policies.build("fifo")
+    )
+    classed = [kind | {"class": "ab"[kind["cpu"] % 2]} for kind in kinds]
+    late = [*jobs, job(0.5, 1.0, cpu=65), job(0.6, 1.0, cpu=64), job(0.6, 1.0, cpu=1, runs_on="a")]
+    assert "CLASSES" in variant(
+        sim.Workload.from_jobs(late), sim.Cluster.mixed(classed), policies.build("fifo")
+    )
+
+
+def test_the_older_name_is_the_same():
+    w = sim.Workload.from_jobs([job(0.0, 1.0, cpu=c) for c in (1, 2, 3)])
+    cluster = sim.Cluster.mixed(KINDS)
+    old, new = (policies.build("fifo", fit=fit) for fit in ("per_class", "strict"))
+    assert variant(w, cluster, old) == variant(w, cluster, new) == {"CLASSES", "BATCHES"}

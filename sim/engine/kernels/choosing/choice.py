@@ -32,70 +32,85 @@ FIRST, TIGHTEST, LEAST_FRAGMENTATION = 0, 1, 2
 def score_of(st, g, machine):
     """Return the score of `machine` for a task of stage `g`."""
     if not st.state_i[CACHES_SCORES]:
-        return _score(st, g, machine)
+        return score(st, st.w_stage_demand, g, machine)
     kind, version = st.w_stage_kind[g], st.state_mach_version[machine]
     if st.state_score_version[kind, machine] != version:
-        st.state_score[kind, machine] = _score(st, g, machine)
+        st.state_score[kind, machine] = score(st, st.w_stage_demand, g, machine)
         st.state_score_version[kind, machine] = version
     return st.state_score[kind, machine]
 
 
 @part
-def acquire_devices(st, g, machine, slot):
-    """Acquire the devices on `machine` for the task of stage `g` in `slot`."""
-    bits = 0
-    if device_demand(st, g) > 0:
-        bits = occupy(st, g, machine, _device_for(st, g, machine) if takes_part(st, g) else -1)
+def acquire_devices(st, demand, row, machine):
+    """Acquire devices on `machine` for the demand in `row`; return them as bits."""
+    if device_demand(st, demand, row) == 0:
+        return 0
+    d = _device_for(st, demand, row, machine) if takes_part(st, demand, row) else -1
+    return occupy(st, demand, row, machine, d)
+
+
+@part
+def acquire_task_devices(st, g, slot):
+    """Acquire the devices of the task of stage `g` in `slot`."""
+    bits = acquire_devices(st, st.w_stage_demand, g, st.state_slot_machine[slot])
+    set_devices(st, slot, bits)
+
+
+@part
+def set_devices(st, slot, bits):
+    """Note the devices that the task in `slot` uses, and record them."""
     st.state_slot_devices[slot] = bits
     if st.state_i[RECORD]:
         st.out_task_devices[st.state_slot_task[slot]] = bits
 
 
 @part
-def release_devices(st, slot):
+def release_task_devices(st, slot):
     """Release the devices of the task in `slot`, which leaves its machine."""
-    release(st, st.state_slot_stage[slot], st.state_slot_machine[slot], st.state_slot_devices[slot])
+    g, machine = st.state_slot_stage[slot], st.state_slot_machine[slot]
+    release(st, st.w_stage_demand, g, machine, st.state_slot_devices[slot])
 
 
 @part
-def _device_for(st, g, machine):
-    """Return the device of `machine` of which a task of stage `g` takes a part."""
+def _device_for(st, demand, row, machine):
+    """Return the device of `machine` of which the demand in `row` takes a part."""
     rule = st.state_i[DEVICE_CHOICE]
     if rule == LEAST_FRAGMENTATION:
-        return min_increase(st, g, machine)[1]
-    return first_with_room(st, g, machine, rule == TIGHTEST)
+        return min_increase(st, demand, row, machine)[1]
+    return first_with_room(st, demand, row, machine, rule == TIGHTEST)
 
 
 @part
-def _score(st, g, machine):
+def score(st, demand, row, machine):
+    """Return the score of `machine`, which has room, for the demand in `row`."""
     rule = st.state_i[MACHINE_CHOICE]
     if rule == FRAGMENTATION:
-        if st.state_i[DEVICE_CHOICE] == LEAST_FRAGMENTATION or not takes_part(st, g):
-            return min_increase(st, g, machine)[0]
-        return increase(st, g, machine, _device_for(st, g, machine))
+        if st.state_i[DEVICE_CHOICE] == LEAST_FRAGMENTATION or not takes_part(st, demand, row):
+            return min_increase(st, demand, row, machine)[0]
+        return increase(st, demand, row, machine, _device_for(st, demand, row, machine))
     if rule == PACKED:
-        return _packed(st, g, machine)
+        return _packed(st, demand, row, machine)
     total = 0.0
     for r in range(st.c_alignment_scale.shape[1]):
-        free, demand = st.state_mach_free[machine, r], st.w_stage_demand[g, r]
+        free, amount = st.state_mach_free[machine, r], demand[row, r]
         if rule == BEST_FIT:
-            total += (free - demand) * st.c_mach_scale[r]
+            total += (free - amount) * st.c_mach_scale[r]
         else:
-            total += (free * st.c_mach_scale[r]) * (demand * st.c_mach_scale[r])
+            total += (free * st.c_mach_scale[r]) * (amount * st.c_mach_scale[r])
     return total
 
 
 @inlined
-def _packed(st, g, machine):
+def _packed(st, demand, row, machine):
     """Score by idle devices: 0 to 1 for a part of a device in use, from 2 on for idle ones.
 
     From 200 on for an idle machine. The less is free, and the fewer are idle, the better.
     """
-    demand, per_device = device_demand(st, g), st.state_i[DEVICE_QUANTA]
-    if demand == 0:
+    amount, per_device = device_demand(st, demand, row), st.state_i[DEVICE_QUANTA]
+    if amount == 0:
         return 0.0
-    if demand < per_device:
-        free = st.state_device_free[_device_for(st, g, machine)]
+    if amount < per_device:
+        free = st.state_device_free[_device_for(st, demand, row, machine)]
         if free < per_device:
             return free / per_device
     first, end = st.c_mach_device0[machine], st.c_mach_device0[machine + 1]
@@ -105,4 +120,4 @@ def _packed(st, g, machine):
             idle += 1
     if idle == end - first:
         return 200.0 + idle
-    return 2.0 + max(demand // per_device, 1)
+    return 2.0 + max(amount // per_device, 1)

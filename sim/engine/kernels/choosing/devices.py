@@ -1,7 +1,8 @@
-"""Classes and devices of machines: which of them a task may use, and takes.
+"""Classes and devices of machines: which of them a task or a held slot may use, and takes.
 
 A device is a piece of a machine's room for resource DEVICE, DEVICE_QUANTA quanta each. A task takes
-whole devices, or a part of one.
+whole devices, or a part of one. What takes them is a row of a table of demands: a stage's, for each
+of its tasks, or a gang's, for each of its slots.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -9,58 +10,64 @@ whole devices, or a part of one.
 from sim.base.jit import part
 from sim.engine.kernels.state import DEVICE, DEVICE_QUANTA
 
+UNLIMITED = 2**62
+
 
 @part
 def can_run(st, g, machine):
     """Tell whether a task of stage `g` is allowed on `machine` and finds free devices there."""
     if not st.w_stage_allowed[g] & st.c_mach_class[machine]:
         return False
-    demand = device_demand(st, g)
-    if demand == 0:
-        return True
-    per_device = st.state_i[DEVICE_QUANTA]
-    n, min_free = max(demand // per_device, 1), min(demand, per_device)
+    return n_by_devices(st, st.w_stage_demand, g, machine) > 0
+
+
+@part
+def n_by_devices(st, demand, row, machine):
+    """Count how many of the demand in `row` find free devices on `machine`, all together."""
+    amount, per_device = device_demand(st, demand, row), st.state_i[DEVICE_QUANTA]
+    if amount == 0:
+        return UNLIMITED
+    n = 0
     for d in range(st.c_mach_device0[machine], st.c_mach_device0[machine + 1]):
-        if st.state_device_free[d] >= min_free:
-            n -= 1
-    return n <= 0
+        n += st.state_device_free[d] // min(amount, per_device)
+    return n if amount < per_device else n // (amount // per_device)
 
 
 @part
-def device_demand(st, g):
-    """Return the demand of a task of stage `g` for devices, quanta."""
-    return st.w_stage_demand[g, st.state_i[DEVICE]] if st.state_i[DEVICE] >= 0 else 0
+def device_demand(st, demand, row):
+    """Return the demand in `row` for devices, quanta."""
+    return demand[row, st.state_i[DEVICE]] if st.state_i[DEVICE] >= 0 else 0
 
 
 @part
-def takes_part(st, g):
-    """Tell whether a task of stage `g` takes a part of a device."""
-    return 0 < device_demand(st, g) < st.state_i[DEVICE_QUANTA]
+def takes_part(st, demand, row):
+    """Tell whether the demand in `row` is a part of a device."""
+    return 0 < device_demand(st, demand, row) < st.state_i[DEVICE_QUANTA]
 
 
 @part
-def first_with_room(st, g, machine, tightest):
+def first_with_room(st, demand, row, machine, tightest):
     """Return the first device of `machine` with room for a part; `tightest`: that of least room."""
-    demand, best = device_demand(st, g), -1
+    amount, best = device_demand(st, demand, row), -1
     for d in range(st.c_mach_device0[machine], st.c_mach_device0[machine + 1]):
         free = st.state_device_free[d]
-        if free >= demand and (best < 0 or (tightest and free < st.state_device_free[best])):
+        if free >= amount and (best < 0 or (tightest and free < st.state_device_free[best])):
             best = d
     return best
 
 
 @part
-def occupy(st, g, machine, d):
-    """Acquire devices for a task of stage `g` on `machine`: a part of device `d`, or whole ones.
+def occupy(st, demand, row, machine, d):
+    """Acquire devices of `machine` for the demand in `row`: a part of device `d`, or whole ones.
 
     Returns them as bits.
     """
-    demand, per_device = device_demand(st, g), st.state_i[DEVICE_QUANTA]
+    amount, per_device = device_demand(st, demand, row), st.state_i[DEVICE_QUANTA]
     first = st.c_mach_device0[machine]
-    if 0 < demand < per_device:
-        st.state_device_free[d] -= demand
+    if 0 < amount < per_device:
+        st.state_device_free[d] -= amount
         return 1 << (d - first)
-    bits, n = 0, demand // per_device
+    bits, n = 0, amount // per_device
     for whole in range(first, st.c_mach_device0[machine + 1]):
         if n > 0 and st.state_device_free[whole] == per_device:
             n -= 1
@@ -70,9 +77,9 @@ def occupy(st, g, machine, d):
 
 
 @part
-def release(st, g, machine, bits):
-    """Release the devices `bits` of `machine` that a task of stage `g` had."""
-    amount = min(device_demand(st, g), st.state_i[DEVICE_QUANTA])
+def release(st, demand, row, machine, bits):
+    """Release the devices `bits` of `machine` that the demand in `row` had."""
+    amount = min(device_demand(st, demand, row), st.state_i[DEVICE_QUANTA])
     d = st.c_mach_device0[machine]
     while bits > 0:
         if bits & 1:

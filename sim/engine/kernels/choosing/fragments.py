@@ -44,27 +44,27 @@ def _unusable(st, k, machine, free):
 
 
 @part
-def min_increase(st, g, machine):
-    """Return the least increase of fragmentation by a task of stage `g`, and its device."""
+def min_increase(st, demand, row, machine):
+    """Return the least increase of fragmentation by the demand in `row`, and its device."""
     before = fragmentation(st, machine)
-    if not takes_part(st, g):
-        return _after_start(st, g, machine, -1) - before, -1
-    demand, first = device_demand(st, g), st.c_mach_device0[machine]
+    if not takes_part(st, demand, row):
+        return _after_start(st, demand, row, machine, -1) - before, -1
+    amount, first = device_demand(st, demand, row), st.c_mach_device0[machine]
     best, best_increase = -1, 0.0
     for d in range(first, st.c_mach_device0[machine + 1]):
-        if st.state_device_free[d] < demand or _is_duplicate(st, first, d):
+        if st.state_device_free[d] < amount or _is_duplicate(st, first, d):
             continue
-        device_increase = _after_start(st, g, machine, d) - before
+        device_increase = _after_start(st, demand, row, machine, d) - before
         if best < 0 or device_increase < best_increase:
             best, best_increase = d, device_increase
     return best_increase, best
 
 
 @part
-def increase(st, g, machine, d):
-    """Return the increase of fragmentation by a task of stage `g` with a part of device `d`."""
+def increase(st, demand, row, machine, d):
+    """Return the increase of fragmentation by the demand in `row` with a part of device `d`."""
     before = fragmentation(st, machine)
-    return _after_start(st, g, machine, d) - before
+    return _after_start(st, demand, row, machine, d) - before
 
 
 @inlined
@@ -77,13 +77,13 @@ def _is_duplicate(st, first, d):
 
 
 @part
-def _after_start(st, g, machine, d):
-    """Return the fragmentation with a task of stage `g` that takes a part of device `d`."""
-    for r in range(st.w_stage_demand.shape[1]):
-        st.state_mach_free[machine, r] -= st.w_stage_demand[g, r]
-    bits = occupy(st, g, machine, d)
+def _after_start(st, demand, row, machine, d):
+    """Return the fragmentation with the demand in `row`, which takes a part of device `d`."""
+    for r in range(demand.shape[1]):
+        st.state_mach_free[machine, r] -= demand[row, r]
+    bits = occupy(st, demand, row, machine, d)
     after = fragmentation(st, machine)
-    release(st, g, machine, bits)
-    for r in range(st.w_stage_demand.shape[1]):
-        st.state_mach_free[machine, r] += st.w_stage_demand[g, r]
+    release(st, demand, row, machine, bits)
+    for r in range(demand.shape[1]):
+        st.state_mach_free[machine, r] += demand[row, r]
     return after

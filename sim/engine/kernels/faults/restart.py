@@ -8,17 +8,38 @@ already.
 A job is guaranteed as many running tasks as its limit; those beyond it
 (`sim.engine.plan.Plan.evict`) run until a job below its own limit needs the room. The last started
 are evicted first: they lose least.
+
+A gang that loses a task in a held slot, or a slot with its machine, stops as a whole, once all ends
+of the instant are known; what it has done stays done.
 """
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.buckets import follow_remaining
-from sim.engine.kernels.choosing.choice import release_devices
+from sim.engine.kernels.buckets import follow_remaining, regroup
+from sim.engine.kernels.choosing.choice import release_task_devices
+from sim.engine.kernels.choosing.devices import n_by_devices
 from sim.engine.kernels.faults.rates import clear_end, leave_machine
-from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, EVICTS, SCORED, SERVICE
+from sim.engine.kernels.features import (
+    CHOOSES,
+    DYNAMIC_ORDER,
+    EVICTS,
+    GANGS,
+    SCORED,
+    SERVICE,
+    STRICT,
+)
 from sim.engine.kernels.heaps import turn_push
-from sim.engine.kernels.jobs import FIRST_K, emit, follow_limit, refresh_job, weighted_s
+from sim.engine.kernels.jobs import (
+    FIRST_K,
+    HELD,
+    emit,
+    follow_limit,
+    refresh_job,
+    request_refill,
+    weighted_s,
+)
 from sim.engine.kernels.launch import forget_start
 from sim.engine.kernels.resources import demand_row, fits, freed, release_task
+from sim.engine.kernels.rigid.held import leave_slots, release_slots
 from sim.engine.kernels.service import accrue
 from sim.engine.kernels.state import (
     CONSTRAINED,
@@ -26,6 +47,7 @@ from sim.engine.kernels.state import (
     LAUNCH,
     N_OVER,
     N_SLOT_FREE,
+    N_STOPPING,
     N_STOPS,
     NEXT_OUTAGE,
     NOW,
@@ -33,9 +55,9 @@ from sim.engine.kernels.state import (
     STOPS,
 )
 from sim.engine.kernels.turns import turn_of
-from sim.engine.kernels.waiting import stage_ready, update_rank
+from sim.engine.kernels.waiting import is_listed, stage_ready, update_rank
 
-FAILED, INPUT_LOST, OUTPUT_LOST, MACHINE_LOST, EVICTED = range(5)
+FAILED, INPUT_LOST, OUTPUT_LOST, MACHINE_LOST, EVICTED, GANG_STOPPED = range(6)
 """Reasons for which attempts are stopped (`sim.engine.stops.REASONS`)."""
 
 
@@ -68,9 +90,13 @@ def stop_task(st, slot, reason):
     if st.state_slot_flag[slot] & FIRST_K:
         st.state_job_first_started[j] -= 1
     st.state_stage_next[g] -= 1
-    if CHOOSES and st.state_i[CONSTRAINED]:
-        release_devices(st, slot)
-    release_task(st, j, g, st.state_slot_machine[slot], 1)
+    if GANGS and st.state_slot_flag[slot] & HELD:
+        leave_slots(st, j, slot, 1)
+        list_to_stop(st, j)
+    else:
+        if CHOOSES and st.state_i[CONSTRAINED]:
+            release_task_devices(st, slot)
+        release_task(st, j, g, st.state_slot_machine[slot], 1)
     refresh_job(st, j)
 
 
@@ -102,6 +128,53 @@ def requeue_task(st, g, task):
     turn_push(st, g, turn_of(st, st.w_stage_task0[g], task - st.w_stage_task0[g]))
     if st.state_stage_waiting[g] == 1:
         stage_ready(st, g)
+    request_refill(st, st.w_stage_job[g])
+
+
+@part
+def _stop_and_requeue(st, slot, reason):
+    stop_task(st, slot, reason)
+    requeue_task(st, st.state_slot_stage[slot], st.state_slot_task[slot])
+
+
+@part
+def list_to_stop(st, j):
+    """List gang job `j`, which has lost a slot or a task in one, to be stopped as a whole."""
+    if not st.state_job_stops[j]:
+        st.state_job_stops[j] = 1
+        st.state_stopping[st.state_i[N_STOPPING]] = j
+        st.state_i[N_STOPPING] += 1
+
+
+@part
+def _list_holders(st, machine):
+    """List the gangs with idle slots on `machine`, which is lost."""
+    for j in range(len(st.w_job_min_tasks)):
+        base = st.w_job_held0[j]
+        for i in range(base, base + st.state_job_idle_held[j]):
+            if st.state_held_machine[i] == machine:
+                list_to_stop(st, j)
+
+
+@part
+def stop_gangs(st):
+    """Stop the listed gangs, task by task; they wait for all of their slots again."""
+    for k in range(st.state_i[N_STOPPING]):
+        j = st.state_stopping[k]
+        for machine in range(len(st.state_mach_slot)):
+            slot = st.state_mach_slot[machine]
+            while slot >= 0:
+                after = st.state_slot_next[slot]
+                in_gang = st.w_stage_job[st.state_slot_stage[slot]] == j
+                if in_gang and st.state_slot_flag[slot] & HELD:
+                    _stop_and_requeue(st, slot, GANG_STOPPED)
+                slot = after
+        release_slots(st, j)
+        if not STRICT and not is_listed(st):
+            regroup(st, j)
+        refresh_job(st, j)
+        st.state_job_stops[j] = 0
+    st.state_i[N_STOPPING] = 0
 
 
 @inlined
@@ -190,8 +263,10 @@ def outages(st):
             st.state_mach_lost[machine] = 1
             while st.state_mach_slot[machine] >= 0:
                 slot = st.state_mach_slot[machine]
-                stop_task(st, slot, MACHINE_LOST)
-                requeue_task(st, st.state_slot_stage[slot], st.state_slot_task[slot])
+                _stop_and_requeue(st, slot, MACHINE_LOST)
+            if GANGS:
+                _list_holders(st, machine)
+                stop_gangs(st)
         emit(st, FAULT, machine)
         i += 1
     st.state_i[NEXT_OUTAGE] = i
@@ -211,7 +286,10 @@ def evict_for(st, g, row):
         return -1
     best, latest = -1, 0.0
     for machine in range(st.state_mach_free.shape[0]):
-        slot = _last_victim(st, row, machine)
+        if CHOOSES and st.state_i[CONSTRAINED]:
+            slot = _last_victim_there(st, row, machine)
+        else:
+            slot = _last_victim(st, row, machine)
         if slot >= 0 and (best < 0 or st.state_slot_start[slot] > latest):
             best, latest = machine, st.state_slot_start[slot]
     if best < 0:
@@ -220,10 +298,23 @@ def evict_for(st, g, row):
     while not fits(st, row, best):
         after = st.state_slot_next[slot]
         if _is_over_limit(st, slot):
-            stop_task(st, slot, EVICTED)
-            requeue_task(st, st.state_slot_stage[slot], st.state_slot_task[slot])
+            _stop_and_requeue(st, slot, EVICTED)
         slot = after
     return best
+
+
+@part
+def _last_victim_there(st, row, machine):
+    """Return `_last_victim` on a machine of some class and with devices, which stay as they are."""
+    if not st.w_stage_allowed[row] & st.c_mach_class[machine]:
+        return -1
+    first, end = st.c_mach_device0[machine], st.c_mach_device0[machine + 1]
+    for d in range(first, end):
+        st.state_evict_device[d - first] = st.state_device_free[d]
+    slot = _last_victim(st, row, machine)
+    for d in range(first, end):
+        st.state_device_free[d] = st.state_evict_device[d - first]
+    return slot
 
 
 @part
@@ -239,7 +330,10 @@ def _last_victim(st, row, machine):
         if _is_over_limit(st, slot):
             g = st.state_slot_stage[slot]
             st.state_job_evicted[st.w_stage_job[g]] += 1
-            if _adds_enough(st, room, demand_row(st, g), row):
+            if CHOOSES and st.state_i[CONSTRAINED]:
+                release_task_devices(st, slot)
+            enough = _adds_enough(st, room, demand_row(st, g), row)
+            if enough and (not CHOOSES or _has_devices(st, row, machine)):
                 last_slot = slot
         slot = st.state_slot_next[slot]
     end, slot = slot, st.state_mach_slot[machine]
@@ -247,6 +341,13 @@ def _last_victim(st, row, machine):
         st.state_job_evicted[st.w_stage_job[st.state_slot_stage[slot]]] = 0
         slot = st.state_slot_next[slot]
     return last_slot
+
+
+@part
+def _has_devices(st, row, machine):
+    if not st.state_i[CONSTRAINED]:
+        return True
+    return n_by_devices(st, st.w_stage_demand, row, machine) > 0
 
 
 @part

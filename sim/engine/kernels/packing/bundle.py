@@ -309,4 +309,4 @@ def _is_still_allowed(st, g, machine):
         return False
     queue = st.state_job_wait_queue[st.w_stage_job[g]]
     owed = owed_queue(st, queue)
-    return owed < 0 or owed == queue or not takes_room(st, demand_row(st, g))
+    return owed < 0 or owed == queue or not takes_room(st, st.w_stage_demand, demand_row(st, g))

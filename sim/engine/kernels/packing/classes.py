@@ -8,7 +8,7 @@ not fit bars its pools for those behind it in its queue; they start in the other
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
-from sim.engine.kernels.buckets import is_waiting_gang
+from sim.engine.kernels.buckets import gang_kind, is_waiting_gang
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.features import BATCHES, GANGS
 from sim.engine.kernels.lifecycle import start_task
@@ -16,8 +16,6 @@ from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
 from sim.engine.kernels.state import BARRED, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
-
-ALL = -1
 
 
 @inlined
@@ -32,15 +30,15 @@ def dispatch_classes(st):
         j = st.w_stage_job[g]
         queue = st.state_job_wait_queue[j]
         barred = st.state_queue_barred[queue]
+        st.state_i[BARRED] = barred
         if GANGS and is_waiting_gang(st, j):
-            if barred == 0 and gang_within_cap(st, j) and gang_fits(st, j):
+            if gang_within_cap(st, j) and gang_fits(st, j):
                 admit_waiting(st, j)
             else:
-                st.state_queue_barred[queue] = ALL
+                st.state_queue_barred[queue] = barred | st.w_job_pools[j]
             continue
         row, machine = demand_row(st, g), -1
         if within_cap(st, j, st.w_stage_demand, row, 1):
-            st.state_i[BARRED] = barred
             machine = machine_for(st, g, row, hint if g == hint_stage else 0, False)
         if machine < 0:
             st.state_queue_barred[queue] = barred | st.w_stage_pools[g]
@@ -53,18 +51,34 @@ def dispatch_classes(st):
 
 @part
 def _first_unbarred(st):
-    """Return the first stage in order with a pool that is not barred, -1 for none.
-
-    A gang may take machines of all pools: it is passed over only where all are barred.
-    """
+    """Return the first stage in order with a pool that is not barred, -1 for none."""
     best = -1
     for position in range(st.state_i[N_BUCKETS]):
+        if GANGS and st.state_bucket_kind[position] == gang_kind(st):
+            best = _first_gang(st, position, best)
+            continue
         g = st.state_bucket_root[position]
         barred = st.state_queue_barred[st.state_bucket_queue[position]]
-        is_gang = GANGS and is_waiting_gang(st, st.w_stage_job[g])
-        pools = ALL if is_gang else st.w_stage_pools[g]
-        if pools & ~barred == 0:
-            continue
-        if best < 0 or goes_before(st, g, best):
+        if st.w_stage_pools[g] & ~barred and (best < 0 or goes_before(st, g, best)):
             best = g
+    return best
+
+
+@part
+def _first_gang(st, position, best):
+    """Return the first stage of a gang at `position` with a pool that is not barred, or `best`.
+
+    Gangs of one bucket differ in their pools, so all of it is gone through.
+    """
+    barred, stack = st.state_queue_barred[st.state_bucket_queue[position]], st.state_stage_stack
+    stack[0], n = st.state_bucket_root[position], 1
+    while n > 0:
+        n -= 1
+        g = stack[n]
+        if st.w_job_pools[st.w_stage_job[g]] & ~barred and (best < 0 or goes_before(st, g, best)):
+            best = g
+        for child in (st.state_stage_child[g], st.state_stage_sibling[g]):
+            if child >= 0:
+                stack[n] = child
+                n += 1
     return best

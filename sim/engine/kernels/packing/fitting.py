@@ -92,12 +92,21 @@ def find_rigid(st, machine, begin):
     n, n_rigid, end = 0, st.state_i[N_RIGID], st.state_i[N_BUCKETS]
     if n_rigid > 0:
         _set_free(st, machine)
-        return _list_room(st, 0, _scarcest(st, machine, n_rigid), n_rigid, begin, end)
-    for position in range(begin, end):
-        if not _is_gangs(st, position):
-            st.state_match[n] = st.state_bucket_at[position]
-            n += 1
-    return n
+        n = _list_room(st, 0, _scarcest(st, machine, n_rigid), n_rigid, begin, end)
+    else:
+        for position in range(begin, end):
+            if not _is_gangs(st, position):
+                st.state_match[n] = st.state_bucket_at[position]
+                n += 1
+    if not (CHOOSES and st.state_i[CONSTRAINED]):
+        return n
+    n_allowed = 0
+    for i in range(n):
+        bucket = st.state_match[i]
+        if can_run(st, st.state_bucket_root[st.state_bucket_position[bucket]], machine):
+            st.state_match[n_allowed] = bucket
+            n_allowed += 1
+    return n_allowed
 
 
 @inlined

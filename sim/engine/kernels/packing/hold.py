@@ -10,8 +10,11 @@ its tasks that have not started. They are chosen anew in each dispatch.
 import numpy as np
 
 from sim.base.jit import part
-from sim.engine.kernels.resources import retry_machine
-from sim.engine.kernels.state import HELD_MACHINES, N_BUCKETS
+from sim.engine.kernels.buckets import is_waiting_gang
+from sim.engine.kernels.features import CHOOSES, GANGS
+from sim.engine.kernels.resources import retry_machine, within_cap
+from sim.engine.kernels.rigid.gang import gang_within_cap
+from sim.engine.kernels.state import CONSTRAINED, HELD_MACHINES, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
 
 
@@ -28,12 +31,21 @@ def first_waiting(st):
 
 @part
 def hold_machines(st, g):
-    """Hold machines for the tasks of stage `g` that have not started, the nearest to room first."""
-    n_machines = len(st.state_mach_held)
+    """Hold machines for the tasks of stage `g` that have not started, the nearest to room first.
+
+    For the slots of a gang that waits. None if it waits for the cap of its organisation.
+    """
+    n_machines, j = len(st.state_mach_held), st.w_stage_job[g]
+    if GANGS and is_waiting_gang(st, j):
+        n_left, is_capped = st.w_job_min_tasks[j], not gang_within_cap(st, j)
+    else:
+        n_left = st.w_stage_task0[g + 1] - st.w_stage_task0[g] - st.state_stage_next[g]
+        is_capped = not within_cap(st, j, st.w_stage_demand, g, 1)
+    if is_capped:
+        return
     for machine in range(n_machines):
         st.state_mach_shortfall[machine] = _shortfall(st, g, machine)
-    n_tasks = st.w_stage_task0[g + 1] - st.w_stage_task0[g]
-    for _ in range(min(st.state_i[HELD_MACHINES], n_tasks - st.state_stage_next[g])):
+    for _ in range(min(st.state_i[HELD_MACHINES], n_left)):
         best, smallest = -1, np.inf
         for machine in range(n_machines):
             if st.state_mach_shortfall[machine] < smallest:
@@ -57,14 +69,25 @@ def release_machines(st):
 def _shortfall(st, g, machine):
     """Return the room that a task of stage `g` lacks on `machine`; inf if it never fits.
 
-    Of the resource of which it lacks most, over the largest amount of it on a machine.
+    Of the resource of which it lacks most, over the largest amount of it on a machine. If its job
+    is a gang that waits, that of a slot.
     """
+    j = st.w_stage_job[g]
+    if GANGS and is_waiting_gang(st, j):
+        return _lacking(st, st.w_job_slot, j, st.w_job_allowed, j, machine)
+    return _lacking(st, st.w_stage_demand, g, st.w_stage_allowed, g, machine)
+
+
+@part
+def _lacking(st, demand, row, allowed, k, machine):
     if st.state_mach_lost[machine]:
         return np.inf
+    if CHOOSES and st.state_i[CONSTRAINED] and not allowed[k] & st.c_mach_class[machine]:
+        return np.inf
     lacking = 0.0
-    for r in range(st.state_mach_free.shape[1]):
-        demand = st.w_stage_fit[g, r]
-        if demand > st.c_capacity[machine, r]:
+    for r in range(st.c_alignment_scale.shape[1]):
+        if demand[row, r] > st.c_capacity[machine, r]:
             return np.inf
-        lacking = max(lacking, (demand - st.state_mach_free[machine, r]) * st.c_mach_scale[r])
+        shortfall = (demand[row, r] - st.state_mach_free[machine, r]) * st.c_mach_scale[r]
+        lacking = max(lacking, shortfall)
     return lacking

@@ -122,7 +122,7 @@ def is_eligible(st, position, first, owed):
     queue = st.state_bucket_queue[position]
     if owed >= 0:
         row = demand_row(st, st.state_bucket_root[position])
-        return queue == owed or not takes_room(st, row)
+        return queue == owed or not takes_room(st, st.w_stage_demand, row)
     return queue == first or (queues_compete(st) and _tier(st, queue) == _tier(st, first))
 
 
@@ -147,7 +147,7 @@ def start_and_charge(st, g, machine, count):
 
     Of several in a single queue, which owes nothing to itself. Without a demand they cost nothing.
     """
-    if queues_compete(st) and takes_room(st, demand_row(st, g)):
+    if queues_compete(st) and takes_room(st, st.w_stage_demand, demand_row(st, g)):
         _charge(st, st.state_job_wait_queue[st.w_stage_job[g]], st.p_stage_cost[g])
     start_task(st, g, machine, False, count)
 

@@ -9,13 +9,18 @@ out, since room only gets less.
 
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
-from sim.engine.kernels.buckets import end_dispatch, mark_tried, refuse
+from sim.engine.kernels.buckets import end_dispatch, is_waiting_gang, mark_tried, refuse
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.features import BATCHES, DYNAMIC_ORDER, GANGS, HOLDS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.packing.fitting import filter_candidates, find_candidates
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
-from sim.engine.kernels.rigid.gang import admit_waiting, first_gang
+from sim.engine.kernels.rigid.gang import (
+    admit_waiting,
+    first_gang,
+    gang_fits,
+    gang_within_cap,
+)
 from sim.engine.kernels.state import (
     BUCKETS_MADE,
     HARD_CAPS,
@@ -50,7 +55,7 @@ def dispatch_skip(st):
         again = -1
         position = st.state_bucket_position[st.state_match[i]] if i >= 0 else -1
         g = st.state_bucket_root[position] if i >= 0 else -1
-        if HOLDS and first >= 0 and holder < 0 and g >= 0 and g != first:
+        if HOLDS and first >= 0 and holder < 0 and g != first and _must_wait(st, first, g):
             holder = first
             hold_machines(st, first)
         if GANGS:
@@ -92,6 +97,15 @@ def dispatch_skip(st):
         release_machines(st)
     end_dispatch(st)
     clear_dirty(st)
+
+
+@part
+def _must_wait(st, first, g):
+    """Tell whether the first stage in order waits while `g`, or a gang, may go before it."""
+    if not GANGS:
+        return g >= 0
+    j = st.w_stage_job[first]
+    return not (is_waiting_gang(st, j) and gang_within_cap(st, j) and gang_fits(st, j))
 
 
 @part

@@ -2,25 +2,24 @@
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, regroup
-from sim.engine.kernels.features import LIMITS
+from sim.engine.kernels.choosing.choice import score
+from sim.engine.kernels.features import CHOOSES, LIMITS
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
-from sim.engine.kernels.resources import acquire_held, within_cap
-from sim.engine.kernels.state import LAUNCH, N_BUCKETS, N_REFILL, NOW
+from sim.engine.kernels.resources import within_cap
+from sim.engine.kernels.rigid.held import hold_slot, slots_on
+from sim.engine.kernels.state import LAUNCH, MACHINE_CHOICE, N_BUCKETS, N_REFILL, NOW
 from sim.engine.kernels.waiting import goes_before
-
-UNLIMITED = 2**62
 
 
 @part
 def gang_fits(st, j):
     """Tell whether all slots of gang job `j` fit the free room at once, cap aside."""
-    n_needed = st.w_job_min_tasks[j]
     n_slots = 0
     for machine in range(st.state_mach_free.shape[0]):
-        n_slots += _slots_on(st, j, machine)
-        if n_slots >= n_needed:
+        n_slots += slots_on(st, j, machine)
+        if n_slots >= st.w_job_min_tasks[j]:
             return True
     return False
 
@@ -33,19 +32,31 @@ def gang_within_cap(st, j):
 
 @part
 def admit_gang(st, j):
-    """Take the slots of gang job `j`, first machine first, and start what is ready in them."""
-    n_left = st.w_job_min_tasks[j]
-    base = st.w_job_held0[j]
-    n = 0
-    for machine in range(st.state_mach_free.shape[0]):
-        for _ in range(min(_slots_on(st, j, machine), n_left)):
-            acquire_held(st, j, machine)
-            st.state_held_machine[base + n] = machine
-            n += 1
+    """Take the slots of gang job `j`, which fit, and start what is ready in them.
+
+    Machines in the order of their scores for the first slot; each gives as many slots as it can.
+    """
+    n_left, machine = st.w_job_min_tasks[j], -1
+    while n_left > 0:
+        machine = _next_machine(st, j, machine)
+        for _ in range(min(slots_on(st, j, machine), n_left)):
             n_left -= 1
-        if n_left == 0:
-            break
-    _begin_gang(st, j, n)
+            hold_slot(st, j, n_left, machine)
+    begin_gang(st, j)
+
+
+@inlined
+def _next_machine(st, j, machine):
+    """Return the machine that gives slots after `machine`: the next, or that of least score."""
+    if not (CHOOSES and st.state_i[MACHINE_CHOICE]):
+        return machine + 1
+    best, least = -1, 0.0
+    for other in range(st.state_mach_free.shape[0]):
+        if slots_on(st, j, other) > 0:
+            other_score = score(st, st.w_job_slot, j, other)
+            if best < 0 or other_score < least:
+                best, least = other, other_score
+    return best
 
 
 @part
@@ -83,24 +94,18 @@ def first_gang(st, before_stage):
 @part
 def admit_gang_to(st, j, first, end):
     """Admit gang job `j` to the machines of the entries [first, end) of its claim."""
-    base, n = st.w_job_held0[j], 0
+    n_left = st.w_job_min_tasks[j]
     for entry in range(first, end):
         for _ in range(st.state_entry_slots[entry]):
-            acquire_held(st, j, st.state_entry_place[entry])
-            st.state_held_machine[base + n] = st.state_entry_place[entry]
-            n += 1
-    _begin_gang(st, j, n)
+            n_left -= 1
+            hold_slot(st, j, n_left, st.state_entry_place[entry])
+    begin_gang(st, j)
 
 
 @part
-def _begin_gang(st, j, n):
-    """Start what is ready in the `n` slots that gang job `j` has just taken, in their order."""
-    base = st.w_job_held0[j]
-    for i in range(n // 2):  # a stack: the first slot on top
-        swapped = st.state_held_machine[base + n - 1 - i]
-        st.state_held_machine[base + n - 1 - i] = st.state_held_machine[base + i]
-        st.state_held_machine[base + i] = swapped
-    st.state_job_idle_held[j] = n
+def begin_gang(st, j):
+    """Launch gang job `j`, which has just taken its slots, and start what is ready in them."""
+    st.state_job_idle_held[j] = st.w_job_min_tasks[j]
     if st.state_i[LAUNCH]:
         lag = draw_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
         st.state_job_launched[j] = st.state_f[NOW] + lag
@@ -138,12 +143,3 @@ def refill_gangs(st):
         if st.state_job_idle_held[j] > 0:
             fill_held(st, j)
     st.state_i[N_REFILL] = 0
-
-
-@part
-def _slots_on(st, j, machine):
-    n_slots = UNLIMITED
-    for r in range(st.c_alignment_scale.shape[1]):
-        if st.w_job_slot[j, r] > 0:
-            n_slots = min(n_slots, st.state_mach_free[machine, r] // st.w_job_slot[j, r])
-    return max(n_slots, 0)

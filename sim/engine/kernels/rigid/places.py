@@ -19,10 +19,12 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.choice import BEST_FIT, LEAST_DOT
+from sim.engine.kernels.choosing.devices import n_by_devices
+from sim.engine.kernels.features import CHOOSES
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.rigid.gang import admit_gang_to
-from sim.engine.kernels.rigid.rigid import claimed_until, planned_end, width
-from sim.engine.kernels.state import HARD_CAPS, MACHINE_CHOICE, NOW
+from sim.engine.kernels.rigid.rigid import claimed_until, expected_end, planned_end, width
+from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, MACHINE_CHOICE, NOW
 
 AS_IT_IS = -math.inf
 AT_BEGIN, WITHIN = 0, 1
@@ -36,7 +38,7 @@ def claim_running(st, n):
         st.state_place_first[place] = -1
     for i in range(n - 1, -1, -1):
         j = st.state_running_jobs[i]
-        end = max(st.out_job_start[j] + st.p_job_expected_s[j], st.state_f[NOW])
+        end = max(expected_end(st, j), st.state_f[NOW])
         first = _first_entry(st, j)
         for entry in range(first, first + st.state_claim_entries[j]):
             place = st.state_entry_place[entry]
@@ -51,7 +53,8 @@ def count_free(st):
     for r in range(len(st.state_free)):
         st.state_free[r] = 0
         for machine in range(st.state_mach_free.shape[0]):
-            st.state_free[r] += st.state_mach_free[machine, r]
+            if not st.state_mach_lost[machine]:
+                st.state_free[r] += st.state_mach_free[machine, r]
 
 
 @part
@@ -87,11 +90,13 @@ def drop_claim(st, j):
 
 @part
 def claim_earliest(st, j):
-    """Claim for job `j` the earliest room that is left; return its begin.
+    """Claim for job `j` the earliest room that is left; return its begin, infinity for none.
 
     If that is now, the claim is not listed: the job is to start at once (`start_claim`).
     """
     begin = _earliest_begin(st, j)
+    if begin == math.inf:
+        return begin
     _choose_places(st, j)
     if begin > AS_IT_IS:
         _list_claim(st, j, begin)
@@ -120,7 +125,7 @@ def start_claim(st, j):
         start_task(st, st.state_job_ready_head[j], st.state_entry_place[first], False, 1)
     for r in range(len(st.state_free)):
         st.state_free[r] -= width(st, j) * st.w_job_slot[j, r]
-    end_s = max(st.out_job_start[j] + st.p_job_expected_s[j], st.state_f[NOW])
+    end_s = max(expected_end(st, j), st.state_f[NOW])
     for entry in range(first, first + st.state_claim_entries[j]):
         _insert_change(st, st.state_entry_place[entry], 2 * entry + 1, end_s)
 
@@ -135,8 +140,9 @@ def _first_entry(st, j):
 def _earliest_begin(st, j):
     """Return the earliest begin from which on job `j` fits until its expected end.
 
-    The present, or the end of a claim: between two of them room only gets less. Machines are
-    looked at one by one only where all of them together, and its share, have room for it.
+    The present, or the end of a claim: between two of them room only gets less. Infinity if there
+    is none, as machines are lost. Machines are looked at one by one only where all of them
+    together, and its share, have room for it.
     """
     n_machines = st.state_mach_free.shape[0]
     together = len(st.state_place_first) - 1
@@ -149,7 +155,7 @@ def _earliest_begin(st, j):
             if st.state_i[HARD_CAPS]:
                 begin = _first_begin(st, j, n_machines + st.w_job_org[j], begin)
             moves = st.state_i[HARD_CAPS] and begin > before
-        if _fits(st, j, begin):
+        if begin == math.inf or _fits(st, j, begin):
             return begin
         begin = _next_end(st, st.state_place_first[together], begin)
 
@@ -180,14 +186,19 @@ def _first_begin(st, j, place, begin):
         if not lacks:
             return begin
         begin = _next_end(st, later, time)
+        if begin == math.inf:
+            return begin
 
 
 @part
 def _next_end(st, change, time):
-    """Return the time of the first end after `time`, from `change` on in the list of a place."""
-    while not change & 1 or st.state_change_time[change] <= time:
+    """Return the time of the first end after `time`, from `change` on in the list of a place.
+
+    Infinity if there is none.
+    """
+    while change >= 0 and (not change & 1 or st.state_change_time[change] <= time):
         change = st.state_change_next[change]
-    return st.state_change_time[change]
+    return st.state_change_time[change] if change >= 0 else math.inf
 
 
 @part
@@ -210,9 +221,13 @@ def _fits(st, j, begin):
 def _free_slots(st, j, place, begin, end):
     """Return how many slots of job `j`, at most all, stay free on a place from `begin` to `end`.
 
-    Sets that number, and the least room that the place has meanwhile.
+    Sets that number, and the least room that the place has meanwhile. Of devices the room of all of
+    a machine counts; as it is now, that of each.
     """
-    min_room = st.state_place_room
+    min_room, is_machine = st.state_place_room, place < st.state_mach_free.shape[0]
+    if is_machine and not _may_hold(st, j, place):
+        st.state_place_slots[place] = 0
+        return 0
     _free_now(st, place)
     change = st.state_place_first[place]
     while change >= 0 and st.state_change_time[change] <= begin:
@@ -231,8 +246,20 @@ def _free_slots(st, j, place, begin, end):
         slot = st.w_job_slot[j, r]
         if slot > 0 and n_slots * slot > min_room[place, r]:
             n_slots = max(min_room[place, r], 0) // slot
+    if CHOOSES and st.state_i[CONSTRAINED] and is_machine and begin == AS_IT_IS:
+        n_slots = min(n_slots, n_by_devices(st, st.w_job_slot, j, place))
     st.state_place_slots[place] = n_slots
     return n_slots
+
+
+@part
+def _may_hold(st, j, machine):
+    """Tell whether `machine` is there, and of a class on which slots of job `j` may be."""
+    if st.state_mach_lost[machine]:
+        return False
+    if CHOOSES and st.state_i[CONSTRAINED]:
+        return st.w_job_allowed[j] & st.c_mach_class[machine] != 0
+    return True
 
 
 @part

@@ -17,10 +17,10 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.features import GANGS
-from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
-from sim.engine.kernels.resources import acquire_held, clear_dirty
-from sim.engine.kernels.rigid.gang import fill_held
+from sim.engine.kernels.resources import clear_dirty
+from sim.engine.kernels.rigid.gang import begin_gang
+from sim.engine.kernels.rigid.held import hold_slot
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
     allow_unreserved,
@@ -66,7 +66,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     WAKE,
     WINDOW,
 )
-from sim.engine.kernels.state import LAUNCH, N_ARRIVED, N_HOLES, N_SCAN, NOW, UNIT
+from sim.engine.kernels.state import N_ARRIVED, N_HOLES, N_SCAN, NOW, UNIT
 
 
 @inlined
@@ -386,12 +386,8 @@ def _start(st, j):
 @inlined
 def _admit(st, j):
     """Take the slots of gang job `j` on its nodes, and start what is ready in them."""
-    first, base, n = st.w_stage_task0[st.w_job_stage0[j]], st.w_job_held0[j], job_width(st, j)
+    first, n = st.w_stage_task0[st.w_job_stage0[j]], job_width(st, j)
     for i in range(n):
         machine = 0 if st.state_i[UNIT] else st.state_task_node[first + i]
-        acquire_held(st, j, machine)
-        st.state_held_machine[base + n - 1 - i] = machine  # a stack: the first slot on top
-    st.state_job_idle_held[j] = n
-    if st.state_i[LAUNCH]:
-        st.state_job_launched[j] = st.state_f[NOW] + draw_lag(st, first)
-    fill_held(st, j)
+        hold_slot(st, j, n - 1 - i, machine)
+    begin_gang(st, j)

@@ -38,9 +38,19 @@ from sim.engine.kernels.rigid.places import (
     may_start,
     start_claim,
 )
-from sim.engine.kernels.rigid.rigid import claimed_until, list_waiting, planned_end, sink, width
+from sim.engine.kernels.rigid.rigid import (
+    begin_now,
+    claimed_until,
+    expected_end,
+    is_holding,
+    list_waiting,
+    planned_end,
+    sink,
+    width,
+)
 from sim.engine.kernels.state import (
     BY_PLACE,
+    HARD_CAPS,
     N_PROFILE,
     N_RUNNING_JOBS,
     N_SCAN,
@@ -57,7 +67,8 @@ def dispatch_reserved(st):
     """Start all jobs that may start now without delaying those for which room is reserved."""
     reserves_all = st.state_i[RESERVATIONS] == ALL_JOBS
     n = 0
-    if st.state_i[N_SCAN] > 0 and (_has_room(st) or reserves_all):
+    is_there = (PLACES and st.state_i[BY_PLACE]) or not st.state_mach_lost[0]
+    if is_there and st.state_i[N_SCAN] > 0 and (_has_room(st) or reserves_all):
         n = list_waiting(st)
     if n > 0 and (reserves_all or _may_start_any(st, n)):
         _build_profile(st)
@@ -93,10 +104,10 @@ def _build_profile(st):
     running, n = st.state_running_jobs, 0
     for i in range(st.state_i[N_RUNNING_JOBS]):
         j = running[i]
-        if st.state_job_left[j] == 0:
+        if not is_holding(st, j):
             continue
-        end, k = _expected_end(st, j), n
-        while k > 0 and _expected_end(st, running[k - 1]) > end:
+        end, k = expected_end(st, j), n
+        while k > 0 and expected_end(st, running[k - 1]) > end:
             running[k] = running[k - 1]
             k -= 1
         running[k] = j
@@ -110,7 +121,7 @@ def _build_profile(st):
     st.state_profile_time[0] = st.state_profile_time[1] = now
     st.state_profile_free[0] = st.state_profile_free[1] = free
     for i in range(n):
-        end = max(_expected_end(st, running[i]), now)
+        end = max(expected_end(st, running[i]), now)
         free += width(st, running[i])
         if end > st.state_profile_time[last]:
             last += 1
@@ -158,7 +169,7 @@ def _reserve(st, n, reserves_all):
         j = st.state_waiting_jobs[i]
         i += 1
         if PLACES and st.state_i[BY_PLACE]:
-            if st.state_queue_reserved[st.w_job_org[j]] == left:
+            if st.state_queue_reserved[_counted_in(st, j)] == left:
                 st.state_waiting_jobs[n_left_out] = j
                 n_left_out += 1
                 continue
@@ -172,8 +183,11 @@ def _reserve(st, n, reserves_all):
         if start == AS_IT_IS:
             _start(st, j)
             continue
+        if start == math.inf:
+            st.state_job_reserved[j] = math.nan
+            continue
         if PLACES and st.state_i[BY_PLACE]:
-            st.state_queue_reserved[st.w_job_org[j]] += 1
+            st.state_queue_reserved[_counted_in(st, j)] += 1
         else:
             left -= 1
         if reserves_all:
@@ -183,6 +197,12 @@ def _reserve(st, n, reserves_all):
             st.state_waiting_jobs[n - n_left_out + k] = st.state_waiting_jobs[k]
         return n - n_left_out
     return i
+
+
+@part
+def _counted_in(st, j):
+    """Return the queue whose reservations that of job `j` is one of: its own if it has a share."""
+    return st.w_job_org[j] if st.state_i[HARD_CAPS] else 0
 
 
 @inlined
@@ -255,6 +275,7 @@ def _reserve_now(st, j):
 def _start(st, j):
     """Start the tasks of job `j`, which fits, and list it among the running jobs."""
     st.state_job_reserved[j] = math.nan
+    begin_now(st, j)
     if PLACES and st.state_i[BY_PLACE]:
         start_claim(st, j)
     elif GANGS and is_waiting_gang(st, j):
@@ -263,16 +284,11 @@ def _start(st, j):
         start_task(st, st.state_job_ready_head[j], 0, False, 1)
     k = st.state_i[N_RUNNING_JOBS]
     st.state_i[N_RUNNING_JOBS] = k + 1
-    end = _expected_end(st, j)
-    while k > 0 and _expected_end(st, st.state_running_jobs[k - 1]) > end:
+    end = expected_end(st, j)
+    while k > 0 and expected_end(st, st.state_running_jobs[k - 1]) > end:
         st.state_running_jobs[k] = st.state_running_jobs[k - 1]
         k -= 1
     st.state_running_jobs[k] = j
-
-
-@part
-def _expected_end(st, j):
-    return st.out_job_start[j] + st.p_job_expected_s[j]
 
 
 @part

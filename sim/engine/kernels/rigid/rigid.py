@@ -1,6 +1,7 @@
 """Rigid jobs: all of their tasks start together; those that wait, in order.
 
-In several queues, of shares of their own, the waiting jobs are merged by rank.
+In several queues, of shares of their own, the waiting jobs are merged by rank; of weighted queues
+the one that is to be served next comes first, as they are now.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -8,10 +9,10 @@ In several queues, of shares of their own, the waiting jobs are merged by rank.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.features import GANGS, PLACES
 from sim.engine.kernels.launch import next_lag
-from sim.engine.kernels.state import BY_PLACE, LAUNCH, N_SCAN, NOW
+from sim.engine.kernels.state import BY_PLACE, HARD_CAPS, LAUNCH, N_SCAN, NOW
+from sim.engine.kernels.waiting import precedes
 
 
 @part
@@ -28,6 +29,26 @@ def planned_end(st, placed, j):
     if st.state_i[LAUNCH]:
         start += next_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
     return start + st.p_job_expected_s[j]
+
+
+@part
+def begin_now(st, j):
+    """Note when job `j`, which is placed now, begins to run."""
+    st.state_job_begun[j] = st.state_f[NOW]
+    if st.state_i[LAUNCH]:
+        st.state_job_begun[j] += next_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
+
+
+@part
+def expected_end(st, j):
+    """Return the expected end of running job `j`, s."""
+    return st.state_job_begun[j] + st.p_job_expected_s[j]
+
+
+@part
+def is_holding(st, j):
+    """Tell whether job `j` runs, or holds its slots."""
+    return st.state_job_running[j] > 0 or (GANGS and st.state_job_idle_held[j] >= 0)
 
 
 @part
@@ -53,8 +74,7 @@ def list_waiting(st):
         if g < 0:
             continue
         j = st.w_stage_job[g]
-        is_running = GANGS and st.w_job_min_tasks[j] > 0 and not is_waiting_gang(st, j)
-        if st.state_job_position[j] == 0 and not is_running:
+        if st.state_job_position[j] == 0 and not is_holding(st, j):
             st.state_waiting_jobs[n] = j
             n += 1
             st.state_job_position[j] = n
@@ -75,11 +95,20 @@ def _begin_merge(st):
 
 @inlined
 def _next_merged(st):
-    """Return the next position of all queues, by rank, key and row of the stage."""
+    """Return the next position of all queues, by rank, key and row of the stage.
+
+    Of weighted ones, whose organisations have no caps, by queue before that.
+    """
     best = -1
     for q in range(len(st.state_queue_next)):
         position = st.state_queue_next[q]
-        if position < st.state_queue_end[q] and (best < 0 or _ranks_before(st, position, best)):
+        if position == st.state_queue_end[q]:
+            continue
+        if best < 0:
+            best = position
+        elif st.state_i[HARD_CAPS] or len(st.c_org_weight) == 1:
+            best = position if _ranks_before(st, position, best) else best
+        elif precedes(st, q, st.state_scan_queue[best]):
             best = position
     st.state_queue_next[st.state_scan_queue[best]] += 1
     return best
