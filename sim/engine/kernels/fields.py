@@ -311,6 +311,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_now", "i8", "U:REPLANNED, R", 0),  # free quanta
     ("state_node_future", "i8", "U:REPLANNED, R", 0),  # after expected ends
     ("state_node_allowed", "i1", "U:REPLANNED", 0),  # for the job in question
+    ("state_node_usable", "i1", "U:REPLANNED", 0),  # it may run there
+    ("state_node_barred", "i1", "U:REPLANNED", 0),  # others wait for it
     ("state_node_room", "i8", "U:REPLANNED", 0),  # its tasks that fit
     ("state_node_tasks", "i8", "U:REPLANNED", 0),  # its tasks that are placed there
     # rows of nodes with room: of each the first node and the one after the last; tasks that fit
@@ -331,9 +333,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_room", "i8", "*, F", INPUT),  # of a place, at two times
     ("state_free", "i8", "F", 0),  # of all machines
     # their waiting jobs, merged: of each queue the next position, its last, and its reservations
-    ("state_queue_next", "i4", "Q:PLACES", 0),
-    ("state_queue_end", "i4", "Q:PLACES", 0),
-    ("state_queue_reserved", "i4", "Q:PLACES", 0),
+    ("state_queue_next", "i4", "Q:MERGED", 0),
+    ("state_queue_end", "i4", "Q:MERGED", 0),
+    ("state_queue_reserved", "i4", "Q:MERGED", 0),
     # learnt durations: of each group, mean and sum (s) and number of its finished tasks, and stages
     ("state_learn_mean", "f8", "*", INPUT),
     ("state_learn_work", "f8", "*", INPUT),

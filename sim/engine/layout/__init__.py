@@ -58,7 +58,7 @@ def lay_out(
 ) -> tuple[dict[str, NDArray[Any]], frozenset[str]]:
     """Allocate the state of one run; return it with the run's features."""
     check_rigid(columns, cluster, plan)
-    check_replan(columns, cluster, plan)
+    check_replan(plan)
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
     n_tasks = columns.n_tasks
     resources, n_rigid, n_fit = order_resources(cluster, plan)
@@ -125,6 +125,7 @@ def lay_out(
         "TASK_RECORDS": record_tasks and "BATCHES" not in features,
         "STOPS": bool(flags[layout.STOPS]),
         "SINGLES": "BATCHES" not in features,
+        "MERGED": "PLACES" in features or plan.replan is not None,
         "REPLANNED": plan.replan is not None,
         "RESERVED": plan.reservations > 0,
         "SCAN": plans,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.errors import InputError, PolicyError
+from sim.base.errors import PolicyError
 from sim.engine.kernels.rigid import replan_registers as register
 from sim.engine.plan import Plan
 from sim.engine.plan.replan import Replan
@@ -27,8 +27,8 @@ _LOW = {
 }
 
 
-def check_replan(columns: Columns, cluster: Cluster, plan: Plan) -> None:
-    """Refuse options out of range, and jobs and clusters that can't be planned so."""
+def check_replan(plan: Plan) -> None:
+    """Refuse options out of range."""
     if plan.replan is None:
         return
     for field in fields(Replan):
@@ -39,18 +39,6 @@ def check_replan(columns: Columns, cluster: Cluster, plan: Plan) -> None:
         raise PolicyError("plan.replan.window_s must be at least its resolution_s")
     if plan.reservations:
         raise PolicyError("plan.replan takes the place of plan.reservations; set one of them")
-    if len(cluster.outages) or len(columns.attempt_s):
-        raise InputError(
-            "the policy plans whole nodes, and what becomes of its plan when a task starts again "
-            "is not simulated; leave outages and failures out, or take a policy without plans",
-            rule="periodic planning with faults",
-        )
-    if cluster.queue_mode != "global" or cluster.devices or plan.fit_resources:
-        raise InputError(
-            "the policy plans whole nodes that all queues share and any job may use; take "
-            "cluster.queues.mode=global, no devices and no policy.fit_resources",
-            rule="periodic planning on these machines",
-        )
 
 
 def replan_fields(plan: Plan, n_jobs: int) -> dict[str, NDArray[Any]]:

@@ -729,6 +729,9 @@ class _Run(Choosing, Launching, Replanning):
     def _slot(self, j):
         return [max(self.demand[g][r] for g in self.job_stages[j]) for r in range(len(self.total))]
 
+    def _holds(self, j):
+        return self.view["running"][j] > 0 or self.idle[j] is not None
+
     def _is_waiting_gang(self, j):
         return self.c.job_min_tasks[j] > 0 and self.idle[j] is None
 

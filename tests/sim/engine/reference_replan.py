@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,6 +39,7 @@ class Job:
     tasks: int
     limit_s: int
     demand: tuple[int, ...] = (1,)
+    usable: frozenset[int] | None = None  # nodes; None: all
 
 
 @dataclass
@@ -58,6 +59,13 @@ class State:
     free: list[list[int]]
     completing: set[int]
     running: list[Running] = field(default_factory=list)
+    #: what a start changes at once; whether a job is over a cap; its tasks by the devices of a node
+    start: Callable[[int, dict[int, int]], None] = lambda job, nodes: None
+    is_capped: Callable[[Job], bool] = lambda job: False
+    n_by_devices: Callable[[Job, int], float] = lambda job, node: math.inf
+
+    def usable(self, job: Job) -> set[int]:
+        return set(range(len(self.free)) if job.usable is None else job.usable)
 
 
 Start = tuple[int, dict[int, int]]  # job, its tasks by node
@@ -66,15 +74,20 @@ Start = tuple[int, dict[int, int]]  # job, its tasks by node
 def room(free: Sequence[int], job: Job) -> int:
     """Return how many tasks of a job fit on a node; all of one that demands nothing."""
     needs = zip(free, job.demand, strict=True)
-    return min((have // need for have, need in needs if need), default=job.tasks)
+    return min((max(have, 0) // need for have, need in needs if need), default=job.tasks)
 
 
-def choose(free: Sequence[Sequence[int]], allowed: set[int], job: Job) -> dict[int, int] | None:
+def choose(
+    free: Sequence[Sequence[int]],
+    allowed: set[int],
+    job: Job,
+    most: Callable[[int], float] = lambda node: math.inf,
+) -> dict[int, int] | None:
     """Choose nodes by consecutive best fit: the tightest row of nodes that suffices, or the widest.
 
     Within the row, the tightest single node that takes all that is left, or nodes from its begin.
     """
-    rooms = [room(free[n], job) if n in allowed else 0 for n in range(len(free))]
+    rooms = [min(room(free[n], job), most(n)) if n in allowed else 0 for n in range(len(free))]
     rows, row = [], []
     for n, fits in enumerate([*rooms, 0]):
         if fits:
@@ -100,15 +113,20 @@ def choose(free: Sequence[Sequence[int]], allowed: set[int], job: Job) -> dict[i
 
 
 def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool) -> list[Start]:
-    """Start jobs in order until one does not fit; nodes that complete a job are left out."""
+    """Start jobs in order; nodes that complete a job, or that one before waits for, are left out."""
     starts: list[Start] = []
     free = [list(have) for have in state.free]
-    allowed = set(range(len(free))) - state.completing
+    barred: set[int] = set()
     for job in jobs if full else jobs[: settings.main_depth + 1]:
-        nodes = choose(free, allowed, job)
+        if state.is_capped(job):
+            continue
+        allowed = state.usable(job) - state.completing - barred
+        nodes = choose(free, allowed, job, lambda n, job=job: state.n_by_devices(job, n))
         if nodes is None:
-            break
+            barred |= state.usable(job)
+            continue
         _take(free, nodes, job.demand, -1)
+        state.start(job.name, nodes)
         starts.append((job.name, nodes))
     return starts
 
@@ -127,15 +145,22 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
     for job in jobs:
         if tried >= settings.depth:
             break
+        if state.is_capped(job):
+            continue
         may_reserve = settings.reserve == 0 or reserved < settings.reserve
         later, counted = now, False
+        usable = state.usable(job)
+
+        def most(n, job=job):
+            return state.n_by_devices(job, n)
+
         while True:
             begin, later = later, 0
             end = max(begin, now) + job.limit_s
-            allowed = set(everything)
+            allowed = set(usable)
             for k, (first, last, nodes) in enumerate(profile):
                 has_next = last > begin and k + 1 < len(profile)
-                if has_next and not later and not profile[k + 1][2] <= allowed & nodes:
+                if has_next and not later and not profile[k + 1][2] & usable <= allowed & nodes:
                     later = last
                 if last > begin:
                     if first > end:
@@ -147,7 +172,7 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
                 break
             tried += not counted
             counted = True
-            planned = _will_run(now, job, allowed, free, running, settings, may_reserve)
+            planned = _will_run(now, job, allowed, free, running, settings, may_reserve, most)
             if planned is None:
                 if later and may_reserve:
                     continue
@@ -156,9 +181,10 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
             if start <= now and nodes & state.completing:
                 start, later = now + 1, 0
             if start <= now:
-                chosen = choose(free, allowed - state.completing, job)
+                chosen = choose(free, allowed - state.completing, job, most)
                 assert chosen is not None
                 _take(free, chosen, job.demand, -1)
+                state.start(job.name, chosen)
                 running.append(Running(now + job.limit_s, chosen, job.demand))
                 starts.append((job.name, chosen))
                 break
@@ -192,14 +218,16 @@ def _will_run(
     running: list[Running],
     settings: Settings,
     may_wait: bool,
+    most: Callable[[int], float],
 ) -> tuple[int, dict[int, int]] | None:
     """Return when and where a job could start if running jobs end one by one as expected."""
-    nodes = choose(free, allowed, job)
+    nodes = choose(free, allowed, job, most)
     if nodes is not None:
         return now, nodes
     if not may_wait:
         return None
     future = [list(have) for have in free]
+    freed: set[int] = set()  # nodes on which a job has ended by then
     ends = sorted(running, key=lambda other: other.end_s)
     window = step = settings.first_window_s
     aligned = k = 0
@@ -214,6 +242,7 @@ def _will_run(
                 aligned = other.end_s + step - other.end_s % step
             last = other.end_s
             _take(future, other.nodes, other.demand, 1)
+            freed |= set(other.nodes)
             if k < len(ends) and ends[k].end_s > aligned + window:
                 break  # by the next one, wherever it runs
         if last is None:
@@ -222,7 +251,7 @@ def _will_run(
             window += settings.linear_s if settings.linear_s else window
             if k == len(ends) or ends[k].end_s <= aligned + window:
                 break
-        nodes = choose(future, allowed, job)
+        nodes = choose(future, allowed, job, lambda n: math.inf if n in freed else most(n))
         if nodes is not None:
             if last > now:
                 return last, nodes
@@ -338,8 +367,7 @@ class Replanning:
         poll = self._next_pass()
         if self._waiting() and self._poll_s(poll) <= self.now:
             full = self._end_pass(poll)
-            for j, nodes in main_cycle(self._cluster(), self._queue_jobs(), self.settings, full):
-                self._start_on(j, nodes)
+            main_cycle(self._cluster(), self._queue_jobs(), self.settings, full)
             self._note_update()
         if self.plan.replan.plans and not self.is_idle and self.wake <= self.now:
             self._wake_up()
@@ -352,12 +380,15 @@ class Replanning:
             del self.expected_end[j]
             completing_s = np.broadcast_to(self.plan.replan.completing_s, len(self.view["left"]))
             self.completing[j] = float(self.view["finish"][j] + completing_s[j])
+        stopped = [j for j in self.expected_end if not self._holds(j)]
+        for j in stopped:
+            del self.expected_end[j], self.nodes[j]
         completed = [j for j, until in self.completing.items() if until <= self.now]
         for j in completed:
             del self.completing[j], self.nodes[j]
-        if (submitted or completed) and self.requested is None:
+        if (submitted or completed or stopped) and self.requested is None:
             self.requested = self.now
-        if submitted or ended or completed:
+        if submitted or ended or completed or stopped:
             self._note_update()
 
     def _wake_up(self):
@@ -372,19 +403,44 @@ class Replanning:
         self.plans += 1
         self.wake = self.now + (cycle_s + options.interval_s)
         starts = backfill_cycle(self._cluster(), jobs, self.settings)
-        for j, nodes in starts:
-            self._start_on(j, nodes)
-        first = self._queue_jobs()[:1]
-        marked = any(room(have, job) for job in first for have in self._cluster().free)
+        started = {j for j, _ in starts}
+        first, after = [job for job in jobs if job.name not in started][:1], self._cluster()
+        marked = any(
+            min(room(after.free[n], job), after.n_by_devices(job, n)) > 0
+            for job in first
+            for n in after.usable(job)
+        )
         if starts or marked:
             self.last_update = self.last_plan
 
     def _queue_jobs(self):
-        jobs = [int(self.c.stage_job[g]) for g in sorted(self._waiting(), key=self._rank)]
+        def order(g):  # weighted queues by what they use now
+            hard = self.world.cluster.queue_mode == "hard"
+            return (() if hard else self._queue_key(self._queue(g)), self._rank(g))
+
+        jobs = [int(self.c.stage_job[g]) for g in sorted(self._waiting(), key=order)]
         return [
-            Job(j, self._width(j), self._limit_s(j), tuple(self._slot(j)))
+            Job(j, self._width(j), self._limit_s(j), self._demand_of(j), self._usable_nodes(j))
             for j in dict.fromkeys(jobs)
         ]
+
+    def _demand_of(self, j):
+        return tuple(d if r in self.deciding else 0 for r, d in enumerate(self._slot(j)))
+
+    def _usable_nodes(self, j):
+        if self._is_pool():
+            return frozenset() if self.down else None
+        return frozenset(
+            n
+            for n in range(len(self.free))
+            if n not in self.down and all(self.allowed_on[g][n] for g in self.job_stages[j])
+        )
+
+    def _is_capped(self, job):
+        return not self._within_cap(job.name, self._slot(job.name), job.tasks)
+
+    def _n_by_devices(self, job, node):
+        return math.inf if self._is_pool() else self._slots_by_devices(self._slot(job.name), node)
 
     def _width(self, j):
         return sum(self.size[g] for g in self.job_stages[j])
@@ -403,10 +459,11 @@ class Replanning:
                 _take(free, self.nodes[j], (1,), -1)
         completing = {n for j in self.completing for n in self.nodes[j]}
         running = [
-            Running(self.expected_end[j], self.nodes[j], tuple(self._slot(j)))
+            Running(self.expected_end[j], self.nodes[j], self._demand_of(j))
             for j in sorted(self.expected_end)
         ]
-        return State(self._clock(), free, completing, running)
+        hooks = self._start_on, self._is_capped, self._n_by_devices
+        return State(self._clock(), free, completing, running, *hooks)
 
     def _start_on(self, j, nodes):
         self.nodes[j] = nodes

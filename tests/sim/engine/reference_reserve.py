@@ -24,11 +24,8 @@ def reserve(run) -> None:
     def order(g):  # weighted queues by what they use now
         return (() if hard else run._queue_key(run._queue(g)), run._rank(g))
 
-    def holds(j):
-        return run.view["running"][j] > 0 or run.idle[j] is not None
-
     jobs = [int(run.c.stage_job[g]) for g in sorted(run._waiting(), key=order)]
-    jobs = [j for j in dict.fromkeys(jobs) if not holds(j)]
+    jobs = [j for j in dict.fromkeys(jobs) if not run._holds(j)]
     reserves_all = plan.reservations == NO_LIMIT
     released = bool(run.freed)
     run.freed = set()
@@ -115,7 +112,7 @@ def reserve(run) -> None:
 
     claims = []
     for j in range(run.n_jobs):
-        if holds(j):
+        if run._holds(j):
             end = run.begun[j] + expected[j]
             claims.append(((now, 0), (max(end, now), 1), j, run.machines_of[j]))
 

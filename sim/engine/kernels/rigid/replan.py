@@ -24,12 +24,14 @@ from sim.engine.kernels.rigid.held import hold_slot
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
     allow_unreserved,
+    allow_usable,
     avoid_completing,
     begin_table,
     choose_nodes,
     expected_start,
     is_completing,
     is_reserved,
+    is_within_cap,
     job_width,
     limit_s,
     list_free,
@@ -66,7 +68,8 @@ from sim.engine.kernels.rigid.replan_registers import (
     WAKE,
     WINDOW,
 )
-from sim.engine.kernels.state import N_ARRIVED, N_HOLES, N_SCAN, NOW, UNIT
+from sim.engine.kernels.rigid.rigid import begin_merge, is_holding, next_merged
+from sim.engine.kernels.state import HARD_CAPS, N_ARRIVED, N_HOLES, N_SCAN, NOW, UNIT
 
 
 @inlined
@@ -154,12 +157,16 @@ def _note_events(st):
     n = 0
     for i in range(registers[N_EXPECTED]):
         j = st.state_expected_jobs[i]
-        if st.state_job_left[j] > 0:
+        if is_holding(st, j):
             st.state_expected_jobs[n] = j
             n += 1
             continue
         happened = True
-        _complete(st, j)
+        _leave_nodes(st, j)
+        if st.state_job_left[j] == 0:
+            _complete(st, j)
+        else:  # it was stopped, and waits again
+            requested = True
     registers[N_EXPECTED] = n
     while registers[FIRST_COMPLETING] < registers[END_COMPLETING]:
         j = st.state_completing_jobs[registers[FIRST_COMPLETING]]
@@ -173,6 +180,14 @@ def _note_events(st):
         st.state_replan_s[REQUESTED] = st.state_f[NOW]
     if happened:
         _note_update(st)
+
+
+@inlined
+def _leave_nodes(st, j):
+    """Let the slots of job `j`, which has ended or was stopped, be free."""
+    first = st.w_stage_task0[st.w_job_stage0[j]]
+    for entry in range(first, first + job_width(st, j)):
+        st.state_node_busy[st.state_task_node[entry]] = 0
 
 
 @inlined
@@ -195,12 +210,10 @@ def _completed_s(st, j):
 
 @part
 def _count_completing(st, j, change):
-    """Count job `j`, which has ended, at its nodes; its slots are free."""
+    """Count job `j`, which has ended, at its nodes."""
     first = st.w_stage_task0[st.w_job_stage0[j]]
     for entry in range(first, first + job_width(st, j)):
         st.state_node_completing[st.state_task_node[entry]] += change
-        if change > 0:
-            st.state_node_busy[st.state_task_node[entry]] = 0
 
 
 @part
@@ -236,8 +249,11 @@ def _wake(st):
 def _begin_cycle(st):
     """List the waiting jobs in order, and what is free on each node; return their number."""
     list_free(st)
-    n = 0
-    for position in range(st.state_i[N_SCAN]):
+    n, merges = 0, len(st.state_queue_next) > 1
+    if merges:
+        begin_merge(st)
+    for i in range(st.state_i[N_SCAN]):
+        position = next_merged(st) if merges else i
         g = st.state_scan[position]
         if g < 0:
             continue
@@ -253,18 +269,38 @@ def _begin_cycle(st):
 
 @inlined
 def _run_main(st, is_full):
-    """Start waiting jobs in order until one does not fit, or enough were tried."""
+    """Start waiting jobs in order, or until enough were tried.
+
+    The nodes that one of them could use, and that do not suffice, are barred for those behind it;
+    one over the cap of its organisation bars none.
+    """
     n = _begin_cycle(st)
     if not is_full:
         n = min(n, st.p_replan[MAIN_DEPTH] + 1)
-    for node in range(len(st.state_node_allowed)):
-        st.state_node_allowed[node] = st.state_node_completing[node] == 0
+    n_left, allowed, barred = (
+        len(st.state_node_allowed),
+        st.state_node_allowed,
+        st.state_node_barred,
+    )
+    barred[:] = 0
     for i in range(n):
         j = st.state_planned_jobs[i]
-        if not may_fit(st, j) or list_room(st, j, st.state_node_now) < job_width(st, j):
+        is_capped = st.state_i[HARD_CAPS] and not is_within_cap(st, j)
+        if is_capped:
+            continue
+        allow_usable(st, j)
+        for node in range(len(allowed)):
+            st.state_node_usable[node] = allowed[node]
+            allowed[node] &= (st.state_node_completing[node] == 0) & (barred[node] == 0)
+        if may_fit(st, j) and list_room(st, j) >= job_width(st, j):
+            choose_nodes(st, j)
+            _start(st, j)
+            continue
+        for node in range(len(allowed)):
+            n_left -= st.state_node_usable[node] & (barred[node] == 0)
+            barred[node] |= st.state_node_usable[node]
+        if n_left == 0:
             return
-        choose_nodes(st, j)
-        _start(st, j)
 
 
 @inlined
@@ -300,9 +336,10 @@ def _plan(st):
             first_waiting = j
         if i >= last:
             break
-    st.state_node_allowed[:] = 1
-    is_marked = first_waiting >= 0 and list_room(st, first_waiting, st.state_node_now) > 0
-    return n_started > 0 or is_marked
+    if first_waiting >= 0:
+        allow_usable(st, first_waiting)
+        return n_started > 0 or list_room(st, first_waiting) > 0
+    return n_started > 0
 
 
 @part
@@ -314,8 +351,8 @@ def _last_candidate(st, now, first, last):
     while last > first:
         j = st.state_planned_jobs[last]
         if may_fit(st, j):
-            allow_unreserved(st, now, now + limit_s(st, j))
-            if list_room(st, j, st.state_node_now) >= job_width(st, j):
+            allow_unreserved(st, j, now, now + limit_s(st, j))
+            if list_room(st, j) >= job_width(st, j):
                 break
         last -= 1
     return last
@@ -326,9 +363,11 @@ def _plan_job(st, now, j, may_wait):
     """Choose nodes for job `j`; return its planned start, -1 for none, and whether it was tried."""
     limit = limit_s(st, j)
     later, was_tried = now, False
+    if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
+        return NEVER, was_tried
     while True:
         begin = later
-        later = allow_unreserved(st, begin, max(begin, now) + limit)
+        later = allow_unreserved(st, j, begin, max(begin, now) + limit)
         may_retry = later > 0 and may_wait
         if not st.state_node_allowed.any():
             if may_retry:

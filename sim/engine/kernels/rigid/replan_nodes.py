@@ -10,7 +10,9 @@ reserved.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import GANGS
+from sim.engine.kernels.choosing.devices import n_by_devices
+from sim.engine.kernels.features import CHOOSES, GANGS
+from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.rigid.replan_registers import (
     DEPTH,
     FIRST_WINDOW,
@@ -24,7 +26,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     RESOLUTION,
     WINDOW,
 )
-from sim.engine.kernels.state import UNIT
+from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, UNIT
 
 UNLIMITED = 2**62
 NEVER = -1
@@ -65,23 +67,55 @@ def list_free(st):
     st.state_replan[N_FREE] = n_free
 
 
-@inlined
+@part
 def may_fit(st, j):
-    """Tell whether job `j` may fit what is free, on whatever nodes: a test for pools only."""
+    """Tell whether job `j` may fit what is free, on whatever nodes, and its cap.
+
+    Of what is free only in pools.
+    """
+    if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
+        return False
     return not st.state_i[UNIT] or job_width(st, j) <= st.state_replan[N_FREE]
 
 
 @part
-def list_room(st, j, free):
-    """Set the number of tasks of job `j` that fit each allowed node; return their sum."""
-    total, room, allowed = 0, st.state_node_room, st.state_node_allowed
+def is_within_cap(st, j):
+    if GANGS and st.w_job_min_tasks[j] > 0:
+        return within_cap(st, j, st.w_job_slot, j, st.w_job_min_tasks[j])
+    return within_cap(st, j, st.w_stage_demand, demand_row(st, st.w_job_stage0[j]), 1)
+
+
+@part
+def allow_usable(st, j):
+    """Allow the nodes that are there, and of a class on which job `j` may run."""
+    allowed = st.state_node_allowed
+    allowed[:] = 1
+    if st.state_i[UNIT]:
+        if st.state_mach_lost[0]:
+            allowed[:] = 0
+        return
+    for node in range(len(allowed)):
+        if st.state_mach_lost[node]:
+            allowed[node] = 0
+        elif CHOOSES and st.state_i[CONSTRAINED]:
+            allowed[node] = st.w_job_allowed[j] & st.c_mach_class[node] != 0
+
+
+@part
+def list_room(st, j):
+    """Set the number of tasks of job `j` that fit each allowed node now; return their sum."""
+    total, room, allowed, free = 0, st.state_node_room, st.state_node_allowed, st.state_node_now
     if st.state_i[UNIT]:
         for node in range(len(room)):
             room[node] = allowed[node] * free[node, 0]
             total += room[node]
         return total
     for node in range(len(room)):
-        room[node] = _room(st, j, free, node) if allowed[node] else 0
+        room[node] = 0
+        if allowed[node]:
+            room[node] = _room(st, j, free, node)
+            if CHOOSES and st.state_i[CONSTRAINED]:  # of each device, as it is now
+                room[node] = min(room[node], n_by_devices(st, st.w_job_slot, j, node))
         total += room[node]
     return total
 
@@ -91,10 +125,10 @@ def _room(st, j, free, node):
     if st.state_i[UNIT]:
         return free[node, 0]
     room = UNLIMITED
-    for r in range(free.shape[1]):
+    for r in range(st.c_alignment_scale.shape[1]):
         demand = job_demand(st, j, r)
         if demand > 0:
-            room = min(room, free[node, r] // demand)
+            room = min(room, max(free[node, r], 0) // demand)
     return job_width(st, j) if room == UNLIMITED else room
 
 
@@ -189,7 +223,7 @@ def expected_start(st, now, j, may_wait):
     Now, or at the expected end of a running job; -1 if it can't. Reservations are not looked at.
     """
     width = job_width(st, j)
-    room = list_room(st, j, st.state_node_now)
+    room = list_room(st, j)
     if room >= width:
         choose_nodes(st, j)
         return now
@@ -268,14 +302,16 @@ def begin_table(st, now):
 
 
 @part
-def allow_unreserved(st, begin, end):
-    """Allow the nodes that are not reserved between two times; return when that changes, s.
+def allow_unreserved(st, j, begin, end):
+    """Allow the nodes that job `j` may use, if not reserved between two times.
 
-    The first end of a step, from `begin` on, after which other nodes are free; 0 for none.
+    Return when that changes, s: the first end of a step, from `begin` on, after which others of
+    them are free; 0 for none.
     """
     allowed, nodes, later = st.state_node_allowed, st.state_step_nodes, 0
-    n = len(allowed)
-    allowed[:] = 1
+    n, usable = len(allowed), st.state_node_usable
+    allow_usable(st, j)
+    usable[:] = allowed
     for k in range(st.state_replan[N_STEPS]):
         last = step_end(st, k)
         if last <= begin:
@@ -283,7 +319,7 @@ def allow_unreserved(st, begin, end):
         if later == 0 and k + 1 < st.state_replan[N_STEPS]:
             gained, current, after = 0, nodes[k], nodes[k + 1]
             for node in range(n):
-                gained |= after[node] & ~(allowed[node] & current[node])
+                gained |= usable[node] & after[node] & ~(allowed[node] & current[node])
             if gained:
                 later = last
         if st.state_step_begin[k] > end:
@@ -382,5 +418,5 @@ def avoid_completing(st, j):
     for node in range(len(st.state_node_allowed)):
         if st.state_node_completing[node] > 0:
             st.state_node_allowed[node] = 0
-    list_room(st, j, st.state_node_now)
+    list_room(st, j)
     choose_nodes(st, j)

@@ -65,11 +65,11 @@ def list_waiting(st):
     """List the waiting jobs in their order; return their number."""
     n = 0
     if PLACES and st.state_i[BY_PLACE]:
-        _begin_merge(st)
+        begin_merge(st)
     for i in range(st.state_i[N_SCAN]):
         position = i
         if PLACES and st.state_i[BY_PLACE]:
-            position = _next_merged(st)
+            position = next_merged(st)
         g = st.state_scan[position]
         if g < 0:
             continue
@@ -82,7 +82,7 @@ def list_waiting(st):
 
 
 @inlined
-def _begin_merge(st):
+def begin_merge(st):
     """Set the range of the waiting stages of each queue; none of its jobs has a reservation."""
     for q in range(len(st.state_queue_next)):
         st.state_queue_next[q] = st.state_queue_end[q] = st.state_queue_reserved[q] = 0
@@ -94,7 +94,7 @@ def _begin_merge(st):
 
 
 @inlined
-def _next_merged(st):
+def next_merged(st):
     """Return the next position of all queues, by rank, key and row of the stage.
 
     Of weighted ones, whose organisations have no caps, by queue before that.
