@@ -14,8 +14,7 @@ from sim.engine.plan import Plan
 from sim.engine.plan.replan import Replan
 
 if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.workload.columns import Columns
+    pass
 
 _LOW = {
     "interval_s": 1,

@@ -64,7 +64,6 @@ def test_tasks_that_fit_no_machine_are_refused():
     text = refused(task_job(runs_on="c|d"))
     assert "no machine of the class" in text
     assert "class c|d, of which the cluster has none; its classes: a, b" in text
-    assert "gang with devices" in refused({**task_job(gpu=0.5), "min_tasks": 1})
     like = sim.Cluster.machines(2, cpu=9)
     with pytest.raises(InputError, match="its classes: none"):
         check_fits(sim.Workload.from_jobs([task_job(runs_on="a")]), like)

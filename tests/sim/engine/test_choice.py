@@ -178,17 +178,10 @@ def test_scores_that_are_not_kept_are_the_same(monkeypatch):
     assert np.count_nonzero(waits) > 5, "the machines must be crowded for this to mean anything"
 
 
-class Evicts(Chooses):
-    def prepare(self, world, plan):
-        plan.evict = True
-
-
-def test_plans_that_devices_exclude_are_refused():
+def test_a_choice_that_means_nothing_is_refused():
     workload = sim.Workload.from_jobs([a_job(0, [1.0], 0.5)])
     cluster = sim.Cluster.mixed([A])
     with pytest.raises(sim.PolicyError, match="with fit pack machines choose tasks"):
         sim.simulate(workload, cluster, Chooses(fit="pack", choice=Choice(Machine.BEST_FIT)))
-    with pytest.raises(sim.PolicyError, match=r"plan.evict is not simulated where"):
-        sim.simulate(workload, cluster, Evicts())
     with pytest.raises(sim.PolicyError, match="needs a mix of task types"):
         Choice(Machine.FRAGMENTATION)

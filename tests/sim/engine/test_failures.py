@@ -94,12 +94,6 @@ def test_progress_falls_back_and_a_stage_is_done_once():
     assert watcher.seen == [first, [0, 2], (4.5, []), [0, 2], (5.5, []), [1, 2], second, [0, 0]]
 
 
-def test_a_gang_can_not_fail():
-    with pytest.raises(sim.InputError, match="is a gang") as caught:
-        run(workload([(0, 1.0, -1)], min_tasks=2))
-    assert caught.value.rule == "gang with faults"
-
-
 def test_in_a_slow_period_everything_takes_longer():
     result = run(workload(), slow=([1.0, 9.0], [3.0, INF], [0.5, 2.0]))
     assert result.task_finish.tolist() == [5.0, 3.0, 10.0, 8.0]

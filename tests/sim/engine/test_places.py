@@ -182,11 +182,6 @@ def test_a_gang_fills_the_machines_of_least_score():
 @pytest.mark.parametrize(
     ("cluster", "choice", "match"),
     [
-        (
-            sim.Cluster.mixed([{"class": "a", "cpu": 5, "devices": {"gpu": 2}}]),
-            FIRST,
-            "devices and classes of machines can't be reserved",
-        ),
         (sim.Cluster.machines(3, cpu=2), Choice(Machine.PACKED), "plan.choice.machine is packed"),
         (sim.Cluster.machines(2, cpu=2), FIRST, "room for only 4 of them at once"),
         (

@@ -220,13 +220,44 @@ def test_a_plan_that_can_not_be_kept(args, match):
 
 
 def test_jobs_and_clusters_without_reservations_are_refused():
-    pool = sim.Cluster.slots(4)
     loose = sim.Workload.from_jobs([{"submit_s": 0, "stages": [{"durations_s": [1, 2, 3]}]}])
     with pytest.raises(InputError, match="it has 3 tasks, of which 0 start together"):
         starts(loose, 4, 1.0)
-    with pytest.raises(InputError, match="which queue comes first there changes with every start"):
-        sim.simulate(rigid((0, 1, 1)), pool.with_queues("weighted"), Reserving(1.0))
-    lost = pool.with_outages(Outages.from_columns([0], [1.0], [2.0]))
-    single = sim.Workload.from_jobs([{"submit_s": 0, "stages": [{"durations_s": [1]}]}])
-    with pytest.raises(InputError, match="when a task starts again"):
-        sim.simulate(single, lost, Reserving(1.0))
+
+
+def test_weighted_queues_are_reserved_for_by_what_they_use():
+    """Of three slots a runs on one until 9; so b's job goes first at 1, though it came later.
+
+    From 4 on b uses nothing, so its wide job has the reservation, for 9, which a's last would
+    delay. At 9 neither uses anything, and a is the first queue.
+    """
+    jobs = [(0, 9, 1, "a"), (1, 2, 2, "a"), (1, 3, 2, "b"), (1, 2, 3, "b"), (2, 6, 1, "a")]
+    w = sim.Workload.from_jobs(
+        {"submit_s": t, "queue": queue, "min_tasks": n, "stages": [{"durations_s": [s] * n}]}
+        for t, s, n, queue in jobs
+    )
+    cluster = sim.Cluster.slots(3).with_queues("weighted")
+    fast, _ = assert_same(w, cluster, Reserving([9.0, 2.0, 3.0, 2.0, 6.0], 1))
+    assert fast.job_start.tolist() == [0, 4, 1, 15, 9]
+
+
+def test_a_rigid_job_whose_machine_is_lost_waits_again_and_is_planned_anew():
+    """Machine 0 is lost from 2 to 6: its job of both begins again at 6, and lasts until 10.
+
+    The small one behind it runs on machine 1 meanwhile, from 2 to 4, as it is expected to end
+    before any room for the other is known; the last waits for the first, to which 10 was reserved.
+    """
+    w = rigid((0, 4, 2), (1, 2, 1), (3, 1, 2))
+    lost = Outages.from_columns([0], [2.0], [6.0])
+    cluster = sim.Cluster.machines(2, cpu=1).with_outages(lost)
+    jobs = [
+        {
+            "submit_s": t, "min_tasks": n,
+            "stages": [{"durations_s": [s] * n, "demand": {"cpu": 1}}],
+        }
+        for t, s, n in ((0.0, 4.0, 2), (1.0, 2.0, 1), (3.0, 1.0, 2))
+    ]  # fmt: skip
+    w = sim.Workload.from_jobs(jobs)
+    for depth in (1, NO_LIMIT):
+        fast, _ = assert_same(w, cluster, Reserving([4.0, 2.0, 1.0], depth))
+        assert fast.task_start.tolist() == [6, 6, 2, 10, 10]
