@@ -4,7 +4,7 @@ An experiment that is judged names its claim and the passage that holds its rule
 
     judged:
       claim: dagps/judged
-      rule: docs/decisions/0013-what-is-left.md    # from the root of the repository
+      rule: policies/dagps/decisions/0013-what-is-left.md    # from the root of the repository
       begins: "**The rule**"                       # first words of the passage, and those after it
       ends: "**Judged.**"
 

@@ -33,7 +33,8 @@ PATH = "results/reproductions/mine-judged.md"
 
 def pages() -> dict[str, str]:
     """Texts of all pages that may speak of judgements."""
-    globs = ("results/reproductions/*.md", "docs/*.md", "docs/decisions/*.md", "README.md")
+    records = ("docs/decisions/*.md", "policies/*/decisions/*.md")
+    globs = ("results/reproductions/*.md", "docs/*.md", *records, "README.md")
     paths = sorted(path for glob in globs for path in ROOT.glob(glob))
     return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
