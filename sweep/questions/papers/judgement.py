@@ -24,8 +24,7 @@ from sim.base.errors import InputError
 from sim.base.plugins import check_names
 from sweep.grid.options import Options
 from sweep.questions.papers import ledger
-from sweep.questions.papers.ledger import Entry, Rule
-from sweep.questions.papers.ledger_checks import repeated_claims, repeated_seeds
+from sweep.questions.papers.ledger import Entry, Rule, repeated_claims, repeated_seeds
 from sweep.questions.papers.pages import PageTable
 from sweep.store.provenance import git_output
 

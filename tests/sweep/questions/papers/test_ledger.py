@@ -11,9 +11,10 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep.grid.options import Options
-from sweep.questions.papers import ledger, ledger_checks
+from sweep.questions.papers import ledger
 from sweep.questions.papers.judgement import JudgedExperiment
 from sweep.questions.papers.ledger import Entry, Rule
+from tests.sweep.questions.papers import ledger_checks
 from tests.sweep.small import Command
 
 ROOT = Path(__file__).parents[4]
