@@ -14,7 +14,7 @@ The rule must be committed before the experiment is run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,8 +71,8 @@ class JudgedExperiment:
                 f"the rule of {self.name} can't be read: {error}", file=path
             ) from error
         committed = ""
-        for line in _git(self.root, "log", "--format=%cs %h", "--", self.rule_file).splitlines():
-            before = _git(self.root, "show", f"{line.split()[1]}:{self.rule_file}")
+        for line, name in self._commits():
+            before = _git(self.root, "show", f"{line.split()[1]}:{name}")
             try:
                 if self._digest(before) != digest:
                     break
@@ -139,6 +139,14 @@ class JudgedExperiment:
         _refuse(repeated_claims(entries), repeated_claims(now), path)
         _refuse(repeated_seeds(entries), repeated_seeds(now), path)
         ledger.append(path, content)
+
+    def _commits(self) -> Iterator[tuple[str, str]]:
+        """Yield day and hash of the rule's commits, the latest first, each with its name then."""
+        assert self.root is not None, "as in `rule`"
+        form = ("--follow", "--no-merges", "--name-only", "--format=%cs %h")
+        log = _git(self.root, "-c", "core.quotepath=off", "log", *form, "--", self.rule_file)
+        lines = filter(None, log.splitlines())
+        return zip(lines, lines, strict=True)
 
     def _digest(self, text: str) -> str:
         return ledger.digest(ledger.passage(text, self.begins, self.ends))

@@ -319,6 +319,20 @@ def change(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
+def test_a_rule_that_moves_keeps_its_day(repository: Path) -> None:
+    def rule() -> Rule:
+        options = Options.from_folders([repository])
+        judged = JudgedExperiment.read("mine", options)
+        assert judged is not None
+        return judged.rule()
+
+    first = rule()
+    git(repository, "mv", "rule.md", "moved.md")
+    change(repository / "experiment" / "mine.yaml", "rule.md", "moved.md")
+    git(repository, "commit", "-qam", "move the rule")
+    assert (rule().file, rule().committed) == ("moved.md", first.committed)
+
+
 def test_reproduce_enters_a_judgement(command: Command, repository: Path) -> None:
     words = [word for word in command.words(f"--config-dir={repository}") if "trace" not in word]
     path = command.results / ledger.NAME
