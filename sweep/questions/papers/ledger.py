@@ -48,15 +48,6 @@ class Rule:
         """Day on which it was committed."""
         return self.committed.split()[0]
 
-    @property
-    def last_sha256(self) -> str:
-        """Digest after the last recorded amendment."""
-        return self.amended[-1]["sha256"] if self.amended else self.sha256
-
-    def digest(self, text: str) -> str:
-        """SHA-256 of the passage in a file's text, however its lines are broken."""
-        return digest(passage(text, self.begins, self.ends))
-
 
 @dataclass(frozen=True)
 class Entry:

@@ -52,11 +52,13 @@ def changed_rules(entries: Sequence[Entry], root: Path) -> Iterator[str]:
         if rule.date > entry.date:
             yield f"{entry.claim}, {entry.judged}: its rule is of {rule.date}, after the judgement"
         try:
-            current = rule.digest((root / rule.file).read_text(encoding="utf-8"))
+            text = (root / rule.file).read_text(encoding="utf-8")
+            current = ledger.digest(ledger.passage(text, rule.begins, rule.ends))
         except (OSError, InputError) as error:
             yield f"{entry.claim}, {entry.judged}: its rule in {rule.file} is gone: {error}"
             continue
-        if current != rule.last_sha256:
+        last = rule.amended[-1]["sha256"] if rule.amended else rule.sha256
+        if current != last:
             yield (
                 f"{entry.claim}, {entry.judged}: its rule in {rule.file} has changed since: restore"
                 f" it, or add what changed and why, sha256 {current}, to `amended` in {NAME}"

@@ -148,7 +148,8 @@ def test_a_rule_that_changed_is_refused(root: Path, entry: Entry) -> None:
     (complaint,) = complaints([entry], root)
     assert "its rule in rule.md has changed since" in complaint
     assert entry.rule is not None
-    digest = entry.rule.digest((root / "rule.md").read_text())
+    text = (root / "rule.md").read_text()
+    digest = ledger.digest(ledger.passage(text, entry.rule.begins, entry.rule.ends))
     amended = ({"committed": "2026-11-28 0d0d0d0d", "sha256": digest, "why": "It failed."},)
     assert complaints([replace(entry, rule=replace(entry.rule, amended=amended))], root) == []
     late = replace(entry.rule, committed="2026-11-28 0a0a0a0a", amended=amended)
