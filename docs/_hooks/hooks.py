@@ -25,7 +25,10 @@ OUTSIDE = {
 """Files of the repository that are pages, beside those in `FOLDERS`."""
 
 FOLDERS = {"docs": "", "results/reproductions": "reproductions/"}
-INDEX = {"docs/decisions": "decisions/index.md", "results/reproductions": "reproductions/README.md"}
+INDEX = {
+    "docs/decisions": "decisions/README.md",
+    "results/reproductions": "reproductions/README.md",
+}
 MADE_OF = {
     "sim/metrics": "reference/metrics.md",
     "sim/evaluators": "reference/evaluators.md",
@@ -58,9 +61,12 @@ def on_files(files: Any, config: Any) -> Any:
     for file in sorted((ROOT / "results" / "reproductions").rglob("*.md")):
         path = file.relative_to(ROOT).as_posix()
         outside[path] = path.removeprefix("results/")
+    for file in ROOT.glob("policies/*/decisions/*.md"):
+        path = file.relative_to(ROOT).as_posix()
+        outside[path] = page_of(path) or ""
     for path, uri in outside.items():
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
-    for uri, text in {**reference.pages(), "decisions/index.md": _decisions()}.items():
+    for uri, text in reference.pages().items():
         files.append(File.generated(config, uri, content=text))
     return files
 
@@ -122,6 +128,8 @@ def page_of(path: str) -> str | None:
     for table in (INDEX, OUTSIDE, MADE_OF):
         if path in table:
             return table[path]
+    if path.startswith("policies/") and "/decisions/" in path:
+        return f"decisions/{posixpath.basename(path)}"
     for folder, prefix in FOLDERS.items():
         if path.startswith(f"{folder}/"):
             return prefix + path.removeprefix(f"{folder}/")
@@ -130,7 +138,7 @@ def page_of(path: str) -> str | None:
 
 def _expand(entries: list[Any]) -> None:
     folders = {
-        "decisions/": ["decisions/index.md", *_names("decisions")],
+        "decisions/": ["decisions/README.md", *_decisions()],
         "reference/": list(reference.PAGES),
     }
     for entry in entries:
@@ -141,14 +149,8 @@ def _expand(entries: list[Any]) -> None:
                 entry[title] = folders[value]
 
 
-def _names(folder: str) -> list[str]:
-    return [f"{folder}/{file.name}" for file in sorted((ROOT / "docs" / folder).glob("*.md"))]
-
-
-def _decisions() -> str:
-    lines = ["# Decisions", "", "The reasons behind the larger choices, one page each.", ""]
-    for name in _names("decisions"):
-        file = ROOT / "docs" / name
-        title = file.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-        lines.append(f"- [{title}]({file.name})")
-    return "\n".join([*lines, ""])
+def _decisions() -> list[str]:
+    """Pages of the decision records, by number: those in ``docs``, and those of the systems."""
+    folders = ("docs/decisions", "policies/*/decisions")
+    names = [file.name for folder in folders for file in ROOT.glob(f"{folder}/0*.md")]
+    return [f"decisions/{name}" for name in sorted(names)]

@@ -20,18 +20,14 @@ EXTENSIONS_S = (
 """Successive extensions of a prediction that proves too short (predictsim, SC 2015)."""
 
 
-def true_s(columns: Columns) -> F8:
-    """Return the run time of each job once all of its tasks have started, (J,) s."""
-    return critical_path_s(columns)
-
-
 def expect_runs(columns: Columns, plan: Plan, knowledge: str) -> F8:
     """Set what is expected of each job before the run; return the run times, (J,) s.
 
-    A job without a request has no estimated size.
+    The truth is a job's run time once all of its tasks have started. A job without a request has no
+    estimated size.
     """
     is_true = knowledge == "true"
-    seconds = true_s(columns) if is_true else requested_s(columns)
+    seconds = critical_path_s(columns) if is_true else requested_s(columns)
     plan.set_jobs(expected_s=seconds)
     plan.estimate_s[:] = (seconds if is_true else columns.job_requested) * columns.job_n_tasks
     return seconds

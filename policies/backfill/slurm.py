@@ -22,7 +22,6 @@ from sim.engine.plan import Order, Plan, Queues, Replan, World
 N_FACTORS = 1024
 """Drawn lengths of cycles, which are used in turn."""
 _Count = Annotated[int, Between(0)]
-_AtLeastOne = Annotated[int, Between(1)]
 _Seconds = Annotated[int, Between(1)]
 
 

@@ -73,7 +73,7 @@ class Dagps(Policy):
         at most 1 (the master of a job keeps reporting its pending work and preferred order, §7,
         Fig. 4). "printed": a fixed score from 1 for the first task of the job to 0 for its last
         (§5), which lets new jobs overtake those about to end
-        (docs/decisions/0013-what-is-left.md).
+        (policies/dagps/decisions/0013-what-is-left.md).
     srpt : {"pending", "unfinished"}
         Tasks in a job's remaining work: those that have not started, as printed, or running ones,
         too.

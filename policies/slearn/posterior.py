@@ -40,7 +40,7 @@ class Posterior(Pilots):
     gain (`policies.slearn.kernels.pilots`), and 0 if no number has a positive gain: then the
     prior's mean is the estimate. If pilots ran, they alone are the estimate: a job with an
     uncertain prior often differs from history, and weighing both by their variances was no better
-    (docs/decisions/0023-slearn-bayes.md).
+    (policies/slearn/decisions/0023-slearn-bayes.md).
     """
 
     def __init__(

@@ -33,6 +33,8 @@ Sections add to a finished sweep's folder (`sweep.report.contribution`):
     Its sections from the folder's files, for a terminal.
 ``points(folder) -> Mapping[str, float]``
     Numbers of the whole sweep for MLflow, by name.
+``granularity(config) -> str | None``
+    What MLflow gets a run of by default: ``cell``, ``policy`` or ``sweep``.
 ``FIELDS``, ``from_others(results, config, provenance) -> Mapping[str, Mapping[str, Any]]``
     Fields of ``verdict.json`` by trace that follow from other sweeps; ``OTHERS`` names them.
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.base.masking import mask_tree
 from sweep.execution.progress import LINE_EVERY_S
+from sweep.grid import plugins
 from sweep.grid.config_tree import abbreviated, to_yaml
 from sweep.grid.overrides import QUESTION
 from sweep.grid.request import Settings
@@ -190,9 +191,9 @@ def log(
 
 
 def _requested_granularity(settings: Settings, config: Mapping[str, Any]) -> str | None:
-    """Return the configured granularity; a parameter search's default is a run a setting."""
-    is_search = "space" in (config.get("goal") or {})
-    return settings.tracking.get("granularity") or ("policy" if is_search else None)
+    """Return the configured granularity, else the one that a plug-in asks for."""
+    from_plug_ins = plugins.results(plugins.SECTIONS, "granularity", config)
+    return settings.tracking.get("granularity") or next(filter(None, from_plug_ins), None)
 
 
 def _progress_notes(note: Callable[[str], object]) -> Callable[[int, int], None]:

@@ -14,10 +14,11 @@ from tests.docs.pages import DOCS
 ROOT = DOCS.parent
 MAX_WORDS_OF_A_SYSTEM = 1_200
 SYSTEMS = ("alibaba", "backfilling", "dagps", "jockey", "lineage", "slearn", "synthetic", "wing")
-PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("decisions/*.md"), ROOT / "CONTRIBUTING.md"])
+RECORDS = sorted([*DOCS.glob("decisions/0*.md"), *ROOT.glob("policies/*/decisions/*.md")])
+PAGES = sorted([*DOCS.glob("*.md"), *RECORDS, ROOT / "CONTRIBUTING.md"])
 PATH = re.compile(r"`((?:benchmarks|conf|docs|policies|results|sim|sweep|tests)/[\w./-]+)`")
 NAME = re.compile(r"`((?:benchmarks|policies|sim|sweep)(?:\.\w+)+)`")
-MENTION = re.compile(r"\bdocs/[\w/]+\.md\b")
+MENTION = re.compile(r"\b(?:docs|policies/\w+/decisions)/[\w/-]+\.md\b")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -59,12 +60,20 @@ def test_paths_of_a_system_exist(room: Path) -> None:
 
 
 def test_mentioned_pages_exist() -> None:
-    command = ["git", "grep", "-nIE", r"docs/[a-z0-9_/-]+\.md", "--", ".", ":!CHANGELOG.md"]
+    pattern = r"(docs|decisions)/[a-z0-9_/-]+\.md"
+    command = ["git", "grep", "-nIE", pattern, "--", ".", ":!CHANGELOG.md"]
     command.append(":!results/judged.yaml")  # where a rule was when it judged
     lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     mentions = [(line, name) for line in lines.splitlines() for name in MENTION.findall(line)]
     assert len(mentions) > 50
     assert not [line for line, name in mentions if not (ROOT / name).exists()]
+
+
+def test_the_index_of_decisions_lists_each() -> None:
+    folder = DOCS / "decisions"
+    links = re.findall(r"\]\(([\w./-]+)\)", (folder / "README.md").read_text(encoding="utf-8"))
+    records = sorted(RECORDS, key=lambda record: record.name)
+    assert [(folder / link).resolve() for link in links] == records
 
 
 def test_pages_of_systems_are_short() -> None:

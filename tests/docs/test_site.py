@@ -80,7 +80,7 @@ def test_pages_fetch_nothing_from_other_hosts(site: Path) -> None:
 
 
 def test_links_of_the_repository_exist() -> None:
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("policies/**/*.md")]
     assert len(pages) > 20
     for page in pages:
         text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)

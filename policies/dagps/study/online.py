@@ -1,6 +1,6 @@
 """DAGPS's online half against Tez: the choice of its defaults, and their evaluation.
 
-The rule is that of docs/decisions/0013-what-is-left.md.
+The rule is that of policies/dagps/decisions/0013-what-is-left.md.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _criteria(streams: Sequence[Sequence[dict[str, float]]]) -> dict[str, float]
 
 
 def rule(criteria: dict[Setting, dict[str, float]]) -> Setting:
-    """Choose a setting by the rule of docs/decisions/0013-what-is-left.md."""
+    """Choose a setting by the rule of policies/dagps/decisions/0013-what-is-left.md."""
     fewest = min(values[WORSE] for values in criteria.values())
     candidates = [setting for setting, values in criteria.items() if values[WORSE] == fewest]
     candidates = [setting for setting in candidates if setting[2] in BEST_M] or candidates

@@ -1,6 +1,6 @@
 """Parts of DAGPS taken away alone, the region where its offline order pays, and losses of Tez.
 
-The rules are those of docs/decisions/0037-dagps-parts.md.
+The rules are those of policies/dagps/decisions/0037-dagps-parts.md.
 """
 
 from __future__ import annotations

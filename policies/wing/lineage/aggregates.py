@@ -31,9 +31,8 @@ The cut-offs of passes are spaced evenly among the jobs' own, so every job lies 
 neighbours. `aggregate_bounds` stops after step 2 and returns both numbers: a rigorous interval at a
 fixed cost.
 
-`count_downstream` returns the same counts as Algorithm 1 with
-`policies.wing.lineage.analyses.N_DOWNSTREAM`: a pass in topological order serves 62 sources at
-once, one bit each. `convergence` is Fig. 6.
+`count_downstream` returns the same counts as Algorithm 1 would: a pass in topological order serves
+62 sources at once, one bit each. `convergence` is Fig. 6.
 """
 
 from __future__ import annotations

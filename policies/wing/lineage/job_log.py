@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from policies.wing.lineage.files import OUTCOMES, RUN_TIMES, PathLike, as_table, read_table
 from sim.base.arrays import F8, I4, Mask
 from sim.base.reading import BadRows, OnBadRow, count_rule
-from sim.workload.tables import plain
+from sim.workload.tables import take_rows
 
 REPEATED: Final = "row given twice"
 CLASH: Final = "job_id given twice"
@@ -86,11 +86,21 @@ def bad_notes(path: PathLike, bad: BadRows) -> tuple[str, ...]:
 
 def codes_of(values: pa.ChunkedArray, known: pa.Array) -> I4:
     """Return the index of each value in `known`; -1 if it is absent."""
+
+    def index_of(names: pa.Array) -> I4:
+        index = pc.index_in(names, value_set=known.cast(pa.string()))
+        out: I4 = index.fill_null(-1).to_numpy().astype(np.int32)
+        return out
+
+    return look_up(values, index_of)
+
+
+def look_up(values: pa.ChunkedArray, number: Callable[[pa.Array], I4]) -> I4:
+    """Return the number of each value of a category; `number` takes its distinct names."""
     coded = values.combine_chunks()
     coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
-    index = pc.index_in(coded.dictionary, value_set=known.cast(pa.string()))
-    lookup = index.fill_null(-1).to_numpy().astype(np.int32)
-    return lookup[coded.indices.to_numpy()] if len(lookup) else np.empty(0, np.int32)
+    numbers = number(coded.dictionary)
+    return numbers[coded.indices.to_numpy()] if len(numbers) else np.empty(0, np.int32)
 
 
 def _drop_duplicate_ids(jobs: pa.Table, report: dict[str, int]) -> tuple[pa.Table, list[LeftOut]]:
@@ -153,16 +163,8 @@ def _repair_jobs(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
         "outcome": pa.DictionaryArray.from_arrays(pa.array(outcome), pa.array(OUTCOMES)),
         "run_time": pa.DictionaryArray.from_arrays(pa.array(run_time), pa.array(RUN_TIMES)),
     }
-    order = pa.array(np.argsort(submit, kind="stable"))
-    columns_ = {n: repaired.get(n, jobs[n]) for n in jobs.column_names}
-    return pa.table(
-        {
-            n: plain(
-                c.take(order).combine_chunks() if isinstance(c, pa.ChunkedArray) else c.take(order)
-            )
-            for n, c in columns_.items()
-        }
-    )
+    table = pa.table({n: repaired.get(n, jobs[n]) for n in jobs.column_names})
+    return take_rows(table, np.argsort(submit, kind="stable"))
 
 
 def _organisation(jobs: pa.Table) -> pa.Array:

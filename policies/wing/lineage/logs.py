@@ -30,6 +30,7 @@ from policies.wing.lineage.job_log import (
     bad_notes,
     build_jobs,
     codes_of,
+    look_up,
     read_jobs,
 )
 from sim.base.arrays import F8, I1, I4, Mask
@@ -225,11 +226,10 @@ def operation_codes(values: pa.ChunkedArray) -> I4:
     """Return the code of each operation; -1 for an unknown one."""
     names = {name: code for code, name in enumerate(OPERATION_NAMES)}
     names |= {alias: names[name] for alias, name in OPERATION_ALIASES.items()}
-    coded = values.combine_chunks()
-    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
-    codes = [names.get(text.strip().lower(), -1) for text in coded.dictionary.to_pylist()]
-    lookup = np.array(codes, np.int32)
-    return lookup[coded.indices.to_numpy()] if len(lookup) else np.empty(0, np.int32)
+    return look_up(
+        values,
+        lambda texts: np.array([names.get(t.strip().lower(), -1) for t in texts.to_pylist()], "i4"),
+    )
 
 
 def split(logs: Logs, n: int) -> list[Logs]:

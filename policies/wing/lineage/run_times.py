@@ -6,14 +6,13 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from policies.wing.lineage.logs import Logs
 from policies.wing.lineage.options import Options
 from policies.wing.lineage.templates import medians
 from sim.base.arrays import F8, Mask, inverse
 from sim.base.errors import InputError
-from sim.workload.tables import plain
+from sim.workload.tables import take_rows, with_column
 
 MAX_UNKNOWN: Final = 0.1
 """Share of jobs of unknown run time up to which they are filled without being asked."""
@@ -78,14 +77,10 @@ def _moved(logs: Logs, unknown: Mask, filled_s: F8) -> Logs:
     changed = {
         "submit_s": submit_s, "start_s": start_s, "finish_s": finish_s, "compute_s": compute_s,
     }  # fmt: skip
-    jobs = pa.table(
-        {
-            name: pa.array(changed[name][order])
-            if name in changed
-            else plain(column.take(pa.array(order)).combine_chunks())
-            for name, column in zip(logs.jobs.column_names, logs.jobs.columns, strict=True)
-        }
-    )
+    jobs = logs.jobs
+    for name, column in changed.items():
+        jobs = with_column(jobs, name, column)
+    jobs = take_rows(jobs, order)
     row = inverse(order).astype(np.int32)
     job = np.where(logs.job < 0, np.int32(-1), row[logs.job])
     report = logs.report | {f"jobs: {FILLED}": int(np.count_nonzero(unknown))}

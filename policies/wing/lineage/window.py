@@ -28,7 +28,7 @@ from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.workload.amounts import with_account
 from sim.workload.schema import DEFAULT_QUANTUM
-from sim.workload.tables import plain
+from sim.workload.tables import take_rows
 from sim.workload.workload import Workload
 
 MAX_OMEGA_SHARE: Final = 2 / 3
@@ -201,10 +201,7 @@ def _learn(
         )
     )
     empty = np.empty(0, np.int32)
-    jobs = pa.table(
-        {n: plain(c.take(pa.array(rows)).combine_chunks())
-         for n, c in zip(logs.jobs.column_names, logs.jobs.columns, strict=True)}
-    )  # fmt: skip
+    jobs = take_rows(logs.jobs, rows)
     past_logs = Logs(jobs, np.empty(0), empty, empty.astype(np.int8), empty, empty, logs.files)
     submit_s = past_logs.column("submit_s")
     days = np.ceil((begin - submit_s[0]) / DAY_S)

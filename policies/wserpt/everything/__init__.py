@@ -1,7 +1,7 @@
 """A workload that has everything: what each of the five systems looks at, in one.
 
 Each part is fitted to the real trace that has it, or else has the published numbers, and stated
-rules join them (docs/decisions/0042-everything.md):
+rules join them (policies/wserpt/decisions/0042-everything.md):
 
 - recurring programs, new ones among them, users, sizes, widths, run times that drift, surges and
   a history of two weeks: `policies.slearn.recurring`, fitted to Google's trace of 2011;

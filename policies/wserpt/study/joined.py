@@ -1,8 +1,8 @@
 """The policy that joins the five systems, beside the best that can be run, on all workloads.
 
 `matrix` has both in each field of workload and objective, `judged` holds the first to the rule of
-docs/decisions/0044-joined.md, `removal` takes each of its parts away alone, and `guard` is the cost
-of its guard for the tail.
+policies/wserpt/decisions/0044-joined.md, `removal` takes each of its parts away alone, and `guard`
+is the cost of its guard for the tail.
 `policies.wserpt.study.joined_pages` writes their pages.
 """
 

@@ -4,7 +4,7 @@ An experiment that is judged names its claim and the passage that holds its rule
 
     judged:
       claim: dagps/judged
-      rule: docs/decisions/0013-what-is-left.md    # from the root of the repository
+      rule: policies/dagps/decisions/0013-what-is-left.md    # from the root of the repository
       begins: "**The rule**"                       # first words of the passage, and those after it
       ends: "**Judged.**"
 
@@ -14,7 +14,7 @@ The rule must be committed before the experiment is run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,8 +24,7 @@ from sim.base.errors import InputError
 from sim.base.plugins import check_names
 from sweep.grid.options import Options
 from sweep.questions.papers import ledger
-from sweep.questions.papers.ledger import Entry, Rule
-from sweep.questions.papers.ledger_checks import repeated_claims, repeated_seeds
+from sweep.questions.papers.ledger import Entry, Rule, repeated_claims, repeated_seeds
 from sweep.questions.papers.pages import PageTable
 from sweep.store.provenance import git_output
 
@@ -72,8 +71,8 @@ class JudgedExperiment:
                 f"the rule of {self.name} can't be read: {error}", file=path
             ) from error
         committed = ""
-        for line in _git(self.root, "log", "--format=%cs %h", "--", self.rule_file).splitlines():
-            before = _git(self.root, "show", f"{line.split()[1]}:{self.rule_file}")
+        for line, name in self._commits():
+            before = _git(self.root, "show", f"{line.split()[1]}:{name}")
             try:
                 if self._digest(before) != digest:
                     break
@@ -140,6 +139,14 @@ class JudgedExperiment:
         _refuse(repeated_claims(entries), repeated_claims(now), path)
         _refuse(repeated_seeds(entries), repeated_seeds(now), path)
         ledger.append(path, content)
+
+    def _commits(self) -> Iterator[tuple[str, str]]:
+        """Yield day and hash of the rule's commits, the latest first, each with its name then."""
+        assert self.root is not None, "as in `rule`"
+        form = ("--follow", "--no-merges", "--name-only", "--format=%cs %h")
+        log = _git(self.root, "-c", "core.quotepath=off", "log", *form, "--", self.rule_file)
+        lines = filter(None, log.splitlines())
+        return zip(lines, lines, strict=True)
 
     def _digest(self, text: str) -> str:
         return ledger.digest(ledger.passage(text, self.begins, self.ends))

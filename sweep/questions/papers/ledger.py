@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +47,6 @@ class Rule:
     def date(self) -> str:
         """Day on which it was committed."""
         return self.committed.split()[0]
-
-    @property
-    def last_sha256(self) -> str:
-        """Digest after the last recorded amendment."""
-        return self.amended[-1]["sha256"] if self.amended else self.sha256
-
-    def digest(self, text: str) -> str:
-        """SHA-256 of the passage in a file's text, however its lines are broken."""
-        return digest(passage(text, self.begins, self.ends))
 
 
 @dataclass(frozen=True)
@@ -191,6 +183,39 @@ def times(entries: Iterable[Entry], claim: str) -> int:
 def judgements_of(entries: Iterable[Entry], page: str) -> list[Entry]:
     """Return the judgements of a page, in order."""
     return [entry for entry in entries if page in entry.pages]
+
+
+def repeated_claims(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield later judgements of a claim that give no reason; other pages are parts of the first."""
+    for earlier, later in combinations(entries, 2):
+        if earlier.claim == later.claim and not later.again and not _is_other_part(earlier, later):
+            yield f"{later.claim}, {later.judged}: a later judgement gives its reason: again"
+
+
+def repeated_seeds(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield entries with seeds that an earlier one has on the same trace, or for the same claim.
+
+    Pages of one claim may share them. Only entries before `BEGUN` may give a reason instead.
+    """
+    for earlier, later in combinations(entries, 2):
+        common = earlier.seed_set & later.seed_set
+        is_same_claim = earlier.claim == later.claim
+        if not common or not (is_same_claim or earlier.workload.keys() & later.workload.keys()):
+            continue
+        if is_same_claim and _is_other_part(earlier, later):
+            continue
+        if not later.reused or later.judged >= BEGUN:
+            yield (
+                f"{later.claim}, {later.judged}: seeds {format_seeds(common)} were used before, by "
+                f"{earlier.claim}, {earlier.judged}: judge on fresh ones"
+            )
+
+
+def _is_other_part(earlier: Entry, later: Entry) -> bool:
+    """Tell whether an entry is of other pages of the same judgement."""
+    has_pages = bool(earlier.pages and later.pages)
+    is_same = earlier.again == later.again
+    return has_pages and is_same and not earlier.pages.keys() & later.pages.keys()
 
 
 def page_text(entries: Iterable[Entry], page: str, workloads: Mapping[str, str]) -> str:

@@ -51,6 +51,11 @@ def strategy(request: Request) -> Strategy | None:
     return None
 
 
+def granularity(config: Mapping[str, Any]) -> str | None:
+    """Return a run a setting for a search over parameters; None for others."""
+    return "policy" if "space" in (config.get("goal") or {}) else None
+
+
 def contribute(sweep: Finished) -> Contribution:
     """Add the sections of searches and of equal capacity; write the table of the latter."""
     # these bring the report

@@ -14,7 +14,7 @@ from policies.wing.lineage.aggregates import (
     count_downstream,
     value_by_round,
 )
-from policies.wing.lineage.analyses import N_DOWNSTREAM, value_functions
+from policies.wing.lineage.analyses import value_functions
 from policies.wing.lineage.dependencies import (
     Window,
     edges_from_pairs,
@@ -25,6 +25,7 @@ from policies.wing.lineage.dependencies import (
 from policies.wing.lineage.multi_hop import multi_hop
 from sim.base.errors import InputError
 from tests.policies.wing.lineage.dags import dags, paths, windows
+from tests.policies.wing.lineage.four_functions import N_DOWNSTREAM
 
 
 def by_paths(edges, value, within=None):

@@ -11,20 +11,18 @@ from hypothesis import strategies as st
 
 from policies.wing.lineage import multi_hop as module
 from policies.wing.lineage.aggregates import aggregate
-from policies.wing.lineage.analyses import (
-    LONGEST_CHAIN,
-    N_DOWNSTREAM,
-    Functions,
-    check_laws,
-    earliest_arrival,
-    most_probable_path,
-    value_functions,
-)
+from policies.wing.lineage.analyses import Functions, check_laws, value_functions
 from policies.wing.lineage.dependencies import edges_from_pairs, window
 from policies.wing.lineage.multi_hop import SEMIRINGS, multi_hop, rows
 from sim.base.errors import InputError
 from tests.paper.wing_algorithm1 import algorithm_1
 from tests.policies.wing.lineage.dags import dags, paths, windows
+from tests.policies.wing.lineage.four_functions import (
+    LONGEST_CHAIN,
+    N_DOWNSTREAM,
+    earliest_arrival,
+    most_probable_path,
+)
 
 NAMES = ["plus_times", "max_plus", "max_times", "min_plus", "max_min"]
 OWN = Functions(  # addition in the exponent, over maxima: not compiled

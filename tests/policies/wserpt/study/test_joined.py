@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from policies.wserpt.study import front_page, joined, joined_pages, parts_page
+from policies.wserpt.study import joined, joined_pages, parts_page
 from policies.wserpt.study.objectives import BY_METRIC, MEAN, OBJECTIVES, OURS, WITHOUT, marks
 from sim.base.errors import InputError
 from sweep.grid.options import Options
 from sweep.questions.papers import losses
 from sweep.questions.papers.losses import Losses
-from sweep.questions.papers.pages import PageTable
 from sweep.report.findings import Finding
 from sweep.stats import Paired
 from tests.sweep.questions.papers.study_runs import InMemorySweep
@@ -234,34 +233,13 @@ def test_of_many_workloads_the_largest_gains_are_named():
     assert "| DAGPS | e +50 %, d +40 %, c +30 %, 2 more at least +10 %, f −10 % |" in text
 
 
-def test_the_front_page_has_the_table_of_the_stored_results(tmp_path):
-    table = PageTable((), tuple(listed(joined.removal, PARTS)))
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "wserpt-parts.json").write_text(table.to_json())
-    table_text = front_page.front_table(tmp_path)
-    readme = tmp_path / "README.md"
-    header, rule, *_ = table_text.splitlines()
-    readme.write_text(f"# A\n\n{header}\n{rule}\n| old | x |\n\nB\n")
-    front_page.renew(readme, table_text)
-    assert readme.read_text() == f"# A\n\n{table_text}\n\nB\n"
-    assert front_page.shown(readme.read_text(), header) == table_text
-    readme.write_text("# A\n")
-    with pytest.raises(InputError, match="paste the table there once"):
-        front_page.renew(readme, table_text)
-    with pytest.raises(InputError, match="reproduce wserpt/parts"):
-        front_page.front_table(tmp_path / "tables")
-
-
-def test_the_readme_has_the_table_of_the_results_if_any():
+def test_the_readme_has_the_table_of_the_page():
     root = Path(__file__).parents[4]
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    begins = "| idea | from |"
-    header = next((line for line in readme.splitlines() if line.startswith(begins)), "")
-    if header:
-        table_text = front_page.front_table(root / front_page.PAGES)
-        assert front_page.shown(readme, header) == table_text, (
-            "renew it: python -m policies.wserpt.study.front_page README.md"
-        )
+    page = (root / "results/reproductions/wserpt-parts.md").read_text(encoding="utf-8")
+    lines = (root / "README.md").read_text(encoding="utf-8").splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.startswith("| idea | from |"))
+    table = "\n".join(lines[begin : lines.index("", begin)])
+    assert f"\n\n{table}\n\n" in page
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep.grid.options import Options
-from sweep.questions.papers import ledger, ledger_checks
+from sweep.questions.papers import ledger
 from sweep.questions.papers.judgement import JudgedExperiment
 from sweep.questions.papers.ledger import Entry, Rule
+from tests.sweep.questions.papers import ledger_checks
 from tests.sweep.small import Command
 
 ROOT = Path(__file__).parents[4]
@@ -33,7 +34,8 @@ PATH = "results/reproductions/mine-judged.md"
 
 def pages() -> dict[str, str]:
     """Texts of all pages that may speak of judgements."""
-    globs = ("results/reproductions/*.md", "docs/*.md", "docs/decisions/*.md", "README.md")
+    records = ("docs/decisions/*.md", "policies/*/decisions/*.md")
+    globs = ("results/reproductions/*.md", "docs/*.md", *records, "README.md")
     paths = sorted(path for glob in globs for path in ROOT.glob(glob))
     return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
@@ -146,7 +148,8 @@ def test_a_rule_that_changed_is_refused(root: Path, entry: Entry) -> None:
     (complaint,) = complaints([entry], root)
     assert "its rule in rule.md has changed since" in complaint
     assert entry.rule is not None
-    digest = entry.rule.digest((root / "rule.md").read_text())
+    text = (root / "rule.md").read_text()
+    digest = ledger.digest(ledger.passage(text, entry.rule.begins, entry.rule.ends))
     amended = ({"committed": "2026-11-28 0d0d0d0d", "sha256": digest, "why": "It failed."},)
     assert complaints([replace(entry, rule=replace(entry.rule, amended=amended))], root) == []
     late = replace(entry.rule, committed="2026-11-28 0a0a0a0a", amended=amended)
@@ -315,6 +318,20 @@ def change(file: Path, old: str, new: str) -> None:
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))
+
+
+def test_a_rule_that_moves_keeps_its_day(repository: Path) -> None:
+    def rule() -> Rule:
+        options = Options.from_folders([repository])
+        judged = JudgedExperiment.read("mine", options)
+        assert judged is not None
+        return judged.rule()
+
+    first = rule()
+    git(repository, "mv", "rule.md", "moved.md")
+    change(repository / "experiment" / "mine.yaml", "rule.md", "moved.md")
+    git(repository, "commit", "-qam", "move the rule")
+    assert (rule().file, rule().committed) == ("moved.md", first.committed)
 
 
 def test_reproduce_enters_a_judgement(command: Command, repository: Path) -> None:

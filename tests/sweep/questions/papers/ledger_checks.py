@@ -1,21 +1,18 @@
-"""Checks of the ledger of judgements against itself, the rules in the repository and the pages."""
+"""Compare the ledger of judgements with itself, with the rules in the repository and with pages."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 
 from sim.base.errors import InputError
 from sweep.questions.papers import ledger
 from sweep.questions.papers.ledger import (
-    BEGUN,
     NAME,
     SHORT,
     Entry,
-    format_seeds,
     judgements_of,
     times,
 )
@@ -38,38 +35,12 @@ def problems(entries: Sequence[Entry], root: Path, pages: Mapping[str, str]) -> 
 
     `pages` has the text of each file in `root`, by its path.
     """
-    yield from repeated_claims(entries)
-    yield from repeated_seeds(entries)
+    yield from ledger.repeated_claims(entries)
+    yield from ledger.repeated_seeds(entries)
     yield from changed_rules(entries, root)
     for path, text in pages.items():
         yield from once_sentences(entries, path, text)
         yield from other_workloads(entries, root / path, path, text)
-
-
-def repeated_claims(entries: Sequence[Entry]) -> Iterator[str]:
-    """Yield later judgements of a claim that give no reason; other pages are parts of the first."""
-    for earlier, later in combinations(entries, 2):
-        if earlier.claim == later.claim and not later.again and not _is_other_part(earlier, later):
-            yield f"{later.claim}, {later.judged}: a later judgement gives its reason: again"
-
-
-def repeated_seeds(entries: Sequence[Entry]) -> Iterator[str]:
-    """Yield entries with seeds that an earlier one has on the same trace, or for the same claim.
-
-    Pages of one claim may share them. Only entries before `BEGUN` may give a reason instead.
-    """
-    for earlier, later in combinations(entries, 2):
-        common = earlier.seed_set & later.seed_set
-        is_same_claim = earlier.claim == later.claim
-        if not common or not (is_same_claim or earlier.workload.keys() & later.workload.keys()):
-            continue
-        if is_same_claim and _is_other_part(earlier, later):
-            continue
-        if not later.reused or later.judged >= BEGUN:
-            yield (
-                f"{later.claim}, {later.judged}: seeds {format_seeds(common)} were used before, by "
-                f"{earlier.claim}, {earlier.judged}: judge on fresh ones"
-            )
 
 
 def changed_rules(entries: Sequence[Entry], root: Path) -> Iterator[str]:
@@ -81,11 +52,13 @@ def changed_rules(entries: Sequence[Entry], root: Path) -> Iterator[str]:
         if rule.date > entry.date:
             yield f"{entry.claim}, {entry.judged}: its rule is of {rule.date}, after the judgement"
         try:
-            current = rule.digest((root / rule.file).read_text(encoding="utf-8"))
+            text = (root / rule.file).read_text(encoding="utf-8")
+            current = ledger.digest(ledger.passage(text, rule.begins, rule.ends))
         except (OSError, InputError) as error:
             yield f"{entry.claim}, {entry.judged}: its rule in {rule.file} is gone: {error}"
             continue
-        if current != rule.last_sha256:
+        last = rule.amended[-1]["sha256"] if rule.amended else rule.sha256
+        if current != last:
             yield (
                 f"{entry.claim}, {entry.judged}: its rule in {rule.file} has changed since: restore"
                 f" it, or add what changed and why, sha256 {current}, to `amended` in {NAME}"
@@ -109,7 +82,7 @@ def once_sentences(entries: Sequence[Entry], path: str, text: str) -> Iterator[s
                 ]
                 if (n := times(by_rule or entries, claim)) > 1:
                     yield f"{path}: {quoted!r}: {claim} was judged {n} times"
-            is_rule = path.startswith("docs/decisions/")  # its claim may be judged later
+            is_rule = "/decisions/" in path  # its claim may be judged later
             if not claims and not is_rule and re.search(r"\bjudged?\b", quoted):
                 yield f"{path}: {quoted!r}: the ledger has no entry of it"
 
@@ -137,13 +110,6 @@ def other_workloads(entries: Sequence[Entry], file: Path, path: str, text: str) 
                 continue  # an entry from git: only its numbers can be compared
             if key not in (word[:SHORT] for word in recorded.split()):
                 yield f"{path}: {trace} is {key} here, and {recorded or 'absent'} in {last.claim}"
-
-
-def _is_other_part(earlier: Entry, later: Entry) -> bool:
-    """Tell whether an entry is of other pages of the same judgement."""
-    has_pages = bool(earlier.pages and later.pages)
-    is_same = earlier.again == later.again
-    return has_pages and is_same and not earlier.pages.keys() & later.pages.keys()
 
 
 def _says_once(quoted: str) -> bool:
