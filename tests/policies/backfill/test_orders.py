@@ -157,7 +157,6 @@ def test_a_prediction_that_proves_too_short_is_corrected():
 
 
 def test_unplannable_jobs_are_errors():
-    w = workload(HAND)
     loose = sim.Workload.from_jobs([{"submit_s": 0, "stages": [{"durations_s": [1, 2]}]}])
     with pytest.raises(sim.InputError, match="the job in row 0 is none"):
         sim.simulate(loose, sim.Cluster.slots(4), policies.build("easy", knowledge="true"))

@@ -113,7 +113,7 @@ def choose(
 
 
 def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool) -> list[Start]:
-    """Start jobs in order; nodes that complete a job, or that one before waits for, are left out."""
+    """Start jobs in order; nodes that complete a job, or that an earlier one waits for, are out."""
     starts: list[Start] = []
     free = [list(have) for have in state.free]
     barred: set[int] = set()
@@ -251,7 +251,7 @@ def _will_run(
             window += settings.linear_s if settings.linear_s else window
             if k == len(ends) or ends[k].end_s <= aligned + window:
                 break
-        nodes = choose(future, allowed, job, lambda n: math.inf if n in freed else most(n))
+        nodes = choose(future, allowed, job, lambda n: math.inf if n in freed else most(n))  # noqa: B023  # called at once
         if nodes is not None:
             if last > now:
                 return last, nodes

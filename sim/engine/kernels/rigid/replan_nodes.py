@@ -80,6 +80,7 @@ def may_fit(st, j):
 
 @part
 def is_within_cap(st, j):
+    """Tell whether all tasks of job `j` stay within its organisation's cap."""
     if GANGS and st.w_job_min_tasks[j] > 0:
         return within_cap(st, j, st.w_job_slot, j, st.w_job_min_tasks[j])
     return within_cap(st, j, st.w_stage_demand, demand_row(st, st.w_job_stage0[j]), 1)
