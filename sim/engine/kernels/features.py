@@ -39,6 +39,8 @@ SERVICE = Feature("SERVICE")
 """Thresholds of attained service."""
 LIMITS = Feature("LIMITS")
 """Callbacks of the policy, or run limits and start gates that may bind."""
+CLASS_SPEEDS = Feature("CLASS_SPEEDS")
+"""Tasks run faster on some classes of machines (`sim.engine.kernels.speeds`)."""
 GANGS = Feature("GANGS")
 """Gang jobs."""
 INPUTS = Feature("INPUTS")

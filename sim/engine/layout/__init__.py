@@ -40,6 +40,7 @@ from sim.engine.layout.features import event_capacity, registers, select_feature
 from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
+from sim.engine.layout.speeds import speed_fields
 from sim.engine.layout.tasks import by_turn, max_priority, turns, uniform_stages
 from sim.engine.plan import Event, Plan
 
@@ -123,6 +124,7 @@ def lay_out(
         "TASK_RECORDS": record_tasks and "BATCHES" not in features,
         "STOPS": bool(flags[layout.STOPS]),
         "SINGLES": "BATCHES" not in features,
+        "RUN_SPEEDS": fails and "CLASS_SPEEDS" in features,
         "REPLANNED": plan.replan is not None,
         "RESERVED": plan.reservations > 0,
         "SCAN": plans,
@@ -174,6 +176,7 @@ def lay_out(
         "w_edge_kind": columns.edge_kind,
         **cluster.outages.in_order(),
         **choice,
+        **speed_fields(columns, cluster, "CLASS_SPEEDS" in features),
         "c_mach_scale": 1.0 / np.maximum(capacity.max(axis=0), 1),
         "c_mach_pool": pools[1] if "CLASSES" in features else pools[1][:1],
         "c_total": total,

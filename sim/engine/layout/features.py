@@ -11,6 +11,7 @@ from sim.base.arrays import I8
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
 from sim.cluster.fits import has_constraints
+from sim.cluster.speeds import class_speeds
 from sim.engine.kernels import features as has
 from sim.engine.kernels import launch as lag
 from sim.engine.kernels import state as register
@@ -27,7 +28,8 @@ _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
 _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 """Features with which each task moves by itself."""
-_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH, has.VARIABLE_ENDS, has.CHOOSES}
+_CHEAP = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH, has.CLASS_SPEEDS}
+_WIDE = {*_CHEAP, has.VARIABLE_ENDS, has.CHOOSES}
 
 
 def select_features(
@@ -81,8 +83,8 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     tests for instance; each costs more to compile, and a run more time.
     """
     if has.BATCHES in needed:
-        rest = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
-        return rest if needed & {has.STRICT, has.CLASSES, has.SKIP} else rest | {has.SCORED}
+        packs = not needed & {has.STRICT, has.CLASSES, has.SKIP}
+        return _CHEAP | {has.SCORED} if packs else _CHEAP
     if has.STRICT in needed:
         return _WIDE | {has.EVICTS}
     if has.CLASSES in needed:
@@ -146,6 +148,7 @@ def _needed(
         has.SERVICE: bool(thresholds or events & Event.SERVICE),
         has.LIMITS: limits or events != Event.NONE or plan.learning is not None,
         has.LEARNS: plan.learning is not None,
+        has.CLASS_SPEEDS: class_speeds(columns, cluster) is not None,
         has.GANGS: gangs,
         has.INPUTS: inputs,
         has.VARIABLE_ENDS: bool(variable_ends or overbook),

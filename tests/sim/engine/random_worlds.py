@@ -27,6 +27,7 @@ MECHANISMS = (
     *("launch lags", "stage lags", "hard queues", "weighted queues", "fungible", "classes"),
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
+    *("speeds",),
 )
 LEAN = (
     ("pool", "like tasks", "barriers"),
@@ -40,6 +41,10 @@ LEAN = (
     ("pack", "fungible"),
     ("per class", "like tasks"),
     ("per class", "classes"),
+    ("speeds", "like tasks"),
+    ("speeds", "pack", "like tasks"),
+    ("speeds", "choice"),
+    ("speeds", "failures", "learning", "callbacks"),
     ("devices", "choice"),
     ("holds", "barriers"),
     ("skip", "callbacks", "equal demands"),
@@ -159,6 +164,9 @@ def _stage(rng: np.random.Generator, on: set[str], rigid: bool, s: int) -> World
     stage["parents"] = {name: kind for name, kind in parents.items() if rng.random() < 0.35}
     if "classes" in on:
         stage["runs_on"] = str(rng.choice(["", "", "a", "b", "b|a", "a|elsewhere"]))
+    if "speeds" in on and rng.random() < 0.8:
+        kinds = rng.choice(["a", "b", "elsewhere"], rng.integers(1, 4), replace=False)
+        stage["speed"] = {str(kind): float(rng.choice([0.3, 1.0, 2.0, 3.0])) for kind in kinds}
     return stage
 
 
@@ -188,7 +196,7 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     hard = "hard queues" in on
     many = 3 if rigid or hard or "gangs" in on else 1
     cluster: World = {}
-    if on & {"classes", "devices", "per class"}:
+    if on & {"classes", "devices", "per class", "speeds"}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
         cluster["kinds"] = [
             {name: value for name, value in kind.items() if name != "devices" or name in on}
@@ -280,7 +288,7 @@ class AnyMechanism(AnyPlan):
         plan.held_machines = self.n_held
         if self.chooses:
             rng = np.random.default_rng([self.plan_seed, 3])
-            machine = Machine.FIRST if self.fit == "pack" else Machine(int(rng.integers(5)))
+            machine = Machine.FIRST if self.fit == "pack" else Machine(int(rng.integers(6)))
             mix = Mix.from_columns(world.columns, world.cluster)
             plan.choice = Choice(machine, Device(int(rng.integers(3))), mix)
         return memory

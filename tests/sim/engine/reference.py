@@ -21,6 +21,7 @@ from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
+from tests.sim.engine.reference_speeds import Speeds
 
 INF = math.inf
 
@@ -43,7 +44,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Choosing, Launching, Replanning):
+class _Run(Choosing, Launching, Replanning, Speeds):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -342,7 +343,7 @@ class _Run(Choosing, Launching, Replanning):
         limit = min(self._thresholds(j))
         if j not in self.submitted or self.view["left"][j] == 0:
             return INF
-        is_bounded = not self.variable_ends and not self.lag
+        is_bounded = not self.variable_ends and not self.lag and not self._has_speeds()
         if is_bounded and limit > self.c.job_work[j] * (1 + 1e-9):
             return INF
         if self.attained[j] >= limit:
@@ -410,6 +411,7 @@ class _Run(Choosing, Launching, Replanning):
         duration = float(c.task_duration[task])
         if self._failing_attempts(task):
             duration = self._failing_attempts(task)[0][0]
+        duration /= self._speed(g, machine)
         home = c.stage_home[g] + task - c.stage_task0[g]
         if c.stage_home[g] >= 0 and home % len(self.free) != machine:
             duration *= float(c.stage_remote_factor[g])
@@ -425,9 +427,9 @@ class _Run(Choosing, Launching, Replanning):
         self.task_done[task] = True
         self.task_finish[task] = self.now
         self._accrue(j)
-        view["done_work"][j] += c.task_duration[task]
+        view["done_work"][j] += self._run_s(task, g, machine)
         view["stage_left"][g] -= 1
-        view["stage_done_work"][g] += c.task_duration[task]
+        view["stage_done_work"][g] += self._run_s(task, g, machine)
         if not self._pending():
             self.remaining[j] -= self._weighted_s(g, task)
         view["running"][j] -= 1
@@ -442,7 +444,7 @@ class _Run(Choosing, Launching, Replanning):
             first = self.first_done[j] < self.plan.jobs["notify_at"][j]
         if first:
             self.first_done[j] += 1
-            view["first_work"][j] += c.task_duration[task]
+            view["first_work"][j] += self._run_s(task, g, machine)
             if self.first_done[j] == self.plan.jobs["notify_at"][j]:
                 self._emit(Event.TASKS_DONE, j)
         base = c.stage_task0[g]
@@ -517,8 +519,9 @@ class _Run(Choosing, Launching, Replanning):
         view["stage_left"][g] += 1
         view["left"][j] += 1
         view["done"][j] -= 1
-        view["done_work"][j] -= c.task_duration[lost]
-        view["stage_done_work"][g] -= c.task_duration[lost]
+        ran_s = self._run_s(lost, g, self.task_machine[lost])
+        view["done_work"][j] -= ran_s
+        view["stage_done_work"][g] -= ran_s
         self.remaining[j] += self._weighted_s(g, lost)
 
     # ---- slow periods
@@ -624,7 +627,7 @@ class _Run(Choosing, Launching, Replanning):
         self.free[m] = [f - d for f, d in zip(self.free[m], self.demand[g], strict=True)]
         duration = self.plan.stages["expected_s"][g] if self.seen else None
         duration = float(
-            self.c.task_duration[self._next_task(g, m)] if duration is None else duration
+            self._run_s(self._next_task(g, m), g, m) if duration is None else duration
         )
         delay = (duration / self._rate(g, m) - duration) * float(weight[g])
         for (_, _, resident_stage, _, _, _), remaining_s, end in zip(

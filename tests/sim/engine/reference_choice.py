@@ -92,6 +92,8 @@ class Choosing:
     def _machine_score(self, rule, g, m):
         if rule == Machine.PACKED:
             return self._packed(g, m)
+        if rule == Machine.FASTEST:
+            return -self._speed(g, m)
         if rule == Machine.FRAGMENTATION:
             amount = self._device_demand(self.demand[g])[1]
             if amount < self.device_quanta and self.plan.choice.device == Device.FRAGMENTATION:

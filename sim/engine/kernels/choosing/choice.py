@@ -23,8 +23,9 @@ from sim.engine.kernels.state import (
     MACHINE_CHOICE,
     RECORD,
 )
+from sim.engine.kernels.speeds import speed_on
 
-BEST_FIT, LEAST_DOT, PACKED, FRAGMENTATION = 1, 2, 3, 4
+BEST_FIT, LEAST_DOT, PACKED, FRAGMENTATION, FASTEST = range(1, 6)
 FIRST, TIGHTEST, LEAST_FRAGMENTATION = 0, 1, 2
 
 
@@ -75,6 +76,8 @@ def _score(st, g, machine):
         return increase(st, g, machine, _device_for(st, g, machine))
     if rule == PACKED:
         return _packed(st, g, machine)
+    if rule == FASTEST:
+        return -speed_on(st, g, machine)
     total = 0.0
     for r in range(st.c_alignment_scale.shape[1]):
         free, demand = st.state_mach_free[machine, r], st.w_stage_demand[g, r]

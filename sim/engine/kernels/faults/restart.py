@@ -14,7 +14,14 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import follow_remaining
 from sim.engine.kernels.choosing.choice import release_devices
 from sim.engine.kernels.faults.rates import clear_end, leave_machine
-from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, EVICTS, SCORED, SERVICE
+from sim.engine.kernels.features import (
+    CHOOSES,
+    CLASS_SPEEDS,
+    DYNAMIC_ORDER,
+    EVICTS,
+    SCORED,
+    SERVICE,
+)
 from sim.engine.kernels.heaps import turn_push
 from sim.engine.kernels.jobs import FIRST_K, emit, follow_limit, refresh_job, weighted_s
 from sim.engine.kernels.launch import forget_start
@@ -154,9 +161,10 @@ def _rerun(st, task, g):
     st.state_stage_left[g] += 1
     st.state_job_left[j] += 1
     st.state_job_done[j] -= 1
-    st.state_job_done_work[j] -= duration
+    ran_s = duration / st.state_task_speed[task] if CLASS_SPEEDS else duration
+    st.state_job_done_work[j] -= ran_s
     if st.state_i[EXPECTED]:
-        st.state_stage_done_work[g] -= duration
+        st.state_stage_done_work[g] -= ran_s
     st.state_job_remaining[j] += weighted_s(st, g, duration)
     st.state_stage_next[g] -= 1
     requeue_task(st, g, task)
