@@ -174,9 +174,9 @@ class _Records:
 class Recorder:
     """The batches and the stopped attempts that the kernel has recorded.
 
-    Of batches these are not kept: ends, which follow from starts and machines, the one machine of a pool of
-    slots, and numbers of tasks if all tasks run: then each batch reaches to the next. Machines take
-    two bytes if that is enough.
+    Of batches these are not kept: ends, which follow from starts and machines, the one machine of a
+    pool of slots, and numbers of tasks if all tasks run: then each batch reaches to the next.
+    Machines take two bytes if that is enough.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], features: Collection[str]) -> None:

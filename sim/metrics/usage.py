@@ -11,6 +11,7 @@ import numpy as np
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
 from sim.cluster.sizing import stage_demands
+from sim.cluster.speeds import class_speeds
 from sim.engine.record import Run
 from sim.metrics.common import NAN, Metric, done_mask, makespan_s
 from sim.workload.columns import task_homes
@@ -98,12 +99,17 @@ def _chunks(task0: I8) -> list[tuple[int, int]]:
 
 
 def utilization_makespan(run: Run, done: Mask, makespan_s: float) -> float:
-    """Compute the work done over capacity × makespan, of the bottleneck resource."""
+    """Compute the work done over capacity × makespan, of the bottleneck resource.
+
+    Where classes of machines differ in speed, work is the time for which tasks ran.
+    """
     columns, cluster = run.workload.columns, run.cluster
     if not np.isfinite(makespan_s) or makespan_s <= 0:
         return NAN
     work = columns.stage_work
-    if not done.all():
+    if class_speeds(columns, cluster) is not None:
+        work = _recorded_work(run)
+    elif not done.all():
         work = np.where(done[columns.stage_job], work, _recorded_work(run))
     share = maths.dot(work, stage_demands(columns, cluster)) / (cluster.total * makespan_s)
     return float(share.max())

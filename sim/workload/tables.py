@@ -104,8 +104,8 @@ def _columns_of(name: str, source: pa.Table) -> list[Column]:
 
 def speed_classes(stages: pa.Table) -> tuple[str, ...]:
     """Return the classes of machines for which ``stages`` has a column of speeds, sorted."""
-    names = (c.removeprefix(SPEED_PREFIX) for c in stages.column_names if c.startswith(SPEED_PREFIX))
-    return tuple(sorted(name for name in names if name))
+    columns = (c for c in stages.column_names if c.startswith(SPEED_PREFIX))
+    return tuple(sorted(c.removeprefix(SPEED_PREFIX) for c in columns if c != SPEED_PREFIX))
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -626,9 +626,7 @@ class _Run(Choosing, Launching, Replanning, Speeds):
                 wait = max(wait, end)
         self.free[m] = [f - d for f, d in zip(self.free[m], self.demand[g], strict=True)]
         duration = self.plan.stages["expected_s"][g] if self.seen else None
-        duration = float(
-            self._run_s(self._next_task(g, m), g, m) if duration is None else duration
-        )
+        duration = float(self._run_s(self._next_task(g, m), g, m) if duration is None else duration)
         delay = (duration / self._rate(g, m) - duration) * float(weight[g])
         for (_, _, resident_stage, _, _, _), remaining_s, end in zip(
             residents, remaining, ends, strict=True

@@ -16,6 +16,7 @@ from sim.engine.kernels.choosing.devices import (
     takes_part,
 )
 from sim.engine.kernels.choosing.fragments import increase, min_increase
+from sim.engine.kernels.speeds import speed_on
 from sim.engine.kernels.state import (
     CACHES_SCORES,
     DEVICE_CHOICE,
@@ -23,7 +24,6 @@ from sim.engine.kernels.state import (
     MACHINE_CHOICE,
     RECORD,
 )
-from sim.engine.kernels.speeds import speed_on
 
 BEST_FIT, LEAST_DOT, PACKED, FRAGMENTATION, FASTEST = range(1, 6)
 FIRST, TIGHTEST, LEAST_FRAGMENTATION = 0, 1, 2
