@@ -32,6 +32,7 @@ class Run:
     job_start: F8
     job_finish: F8
     job_failed: Mask
+    job_timeout: Mask | None = None  # None: no limit of run time is enforced
     records: TaskRecords | None = None
     stopped: StoppedAttempts | None = None
     task_devices: I8 | None = None  # bits of its machine's devices; None without devices

@@ -18,7 +18,7 @@ position in the order of submission.
 
 from __future__ import annotations
 
-from math import nan
+from math import inf, nan
 
 INPUT = None
 """Initial value of a field that `sim.engine.layout` fills, or that exists before."""
@@ -30,6 +30,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_min_tasks", "i4", "J", INPUT),  # gang size, 0 for none
     ("w_job_org", "i4", "J", INPUT),  # organisation
     ("w_job_work", "f8", "J", INPUT),  # task seconds
+    ("w_job_limit", "f8", "J:ENFORCES", INPUT),  # of its run time, s
     ("w_job_slot", "i8", "J:GANGS, R", INPUT),  # room of a held gang slot, quanta
     ("w_job_held0", "i8", "J+1:GANGS", INPUT),  # first entry of state_held_machine
     ("w_job_input_mode", "i1", "J:INPUTS", INPUT),  # 0 ignores inputs, 1 blind, 2 polls
@@ -147,6 +148,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_due", "f8", "J:INPUTS", 0),  # s, once they exist
     ("state_due_heap", "i4", "J:INPUTS", 0),
     ("state_failing", "i4", "J:INPUTS", 0),  # jobs that fail together
+    # jobs with a limit of run time that have started: a heap by its end
+    ("state_job_limit_at", "f8", "J:ENFORCES", inf),  # s, of its entry; inf for none
+    ("state_limit_heap", "i4", "J:ENFORCES", 0),
     # stages
     ("state_stage_next", "i4", "G", INPUT),  # tasks started
     ("state_stage_run", "i4", "G:BATCHES", INPUT),  # run of the task that starts next

@@ -11,6 +11,7 @@ from sim.engine.kernels.features import (
     CHOOSES,
     CLASS_SPEEDS,
     DYNAMIC_ORDER,
+    ENFORCES,
     EVICTS,
     GANGS,
     INPUTS,
@@ -57,6 +58,7 @@ from sim.engine.kernels.state import (
     RECORD,
     REMOTE,
 )
+from sim.engine.kernels.time_limits import follow_start
 from sim.engine.kernels.turns import bring_forward, has_heap, index_of, next_turn, turn_of
 from sim.engine.kernels.waiting import (
     kernel_queue,
@@ -152,6 +154,8 @@ def start_task(st, g, machine, in_held_slot, count):
     st.state_slot_start[slot] = start
     if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
         st.out_job_start[j] = start
+    if ENFORCES:
+        follow_start(st, j)
     st.state_job_started[j] += count
     st.state_job_running[j] += count
     if EVICTS:

@@ -1,7 +1,7 @@
 """The event loop: from instant to instant until all jobs are done or the policy has events.
 
 The order at one instant, so that a run is a function of its input alone: task ends by row, faults,
-timers (crossings of attained service by row, then the policy's timer), stages that open after a
+jobs that are ended at their limit by row, timers (crossings of attained service by row, then the policy's timer), stages that open after a
 lag, arrivals by row, then the policy, then placement.
 
 Names in capitals such as POOL are features of a run: constants when its loop is compiled
@@ -27,11 +27,13 @@ from sim.engine.kernels.faults.restart import (
     stops_full,
     wake_readers,
 )
+from sim.engine.kernels.faults.timeouts import time_out
 from sim.engine.kernels.features import (
     BATCHES,
     CHECKS,
     CLASSES,
     DYNAMIC_ORDER,
+    ENFORCES,
     EVICTS,
     GANGS,
     LEARNS,
@@ -80,6 +82,7 @@ from sim.engine.kernels.state import (
     RESERVATIONS,
     TIMER,
 )
+from sim.engine.kernels.time_limits import next_limit
 from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, update_wait_queue
 
 DONE, NEEDS_POLICY, STUCK, FULL, WRONG = range(5)
@@ -132,6 +135,8 @@ def run(st, changed, n_changed):
         _process_ends(st)
         if VARIABLE_ENDS:
             outages(st)
+        if ENFORCES:
+            time_out(st)
         if SERVICE:
             _crossings(st)
         if st.state_f[TIMER] <= now:
@@ -156,6 +161,8 @@ def _next_time(st):
         time = min(time, st.w_outage_time[outage])
     if REPLANS:
         time = min(time, next_wake(st))
+    if ENFORCES:
+        time = next_limit(st, time)
     if SERVICE:
         time = _next_crossing(st, time)
     if LEARNS and st.state_i[LEARNING]:

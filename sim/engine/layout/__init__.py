@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import filled, frozen
-from sim.cluster.fits import check_task_room, max_running
+from sim.cluster.fits import check_task_room, has_enforced_limits, max_running
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.fields import FIELDS
 from sim.engine.kernels.state import READ_ONLY
@@ -28,6 +28,7 @@ from sim.engine.layout.columns import (
     gang_slots,
     has_remote_penalty,
     input_fields,
+    job_limits,
     missing_parent_tasks,
     o2o_bits,
     order_resources,
@@ -83,7 +84,8 @@ def lay_out(
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
-    flags[layout.STOPS] = record_tasks and restarts
+    enforces = has_enforced_limits(columns, cluster)
+    flags[layout.STOPS] = record_tasks and (restarts or enforces)
     n_binding = n_rigid if variable_ends else n_fit
     n_slots = max_running(demand[:, :n_binding], total[:n_binding], n_tasks)
     flags[layout.N_SLOT_FREE] = n_slots
@@ -154,6 +156,7 @@ def lay_out(
         "w_job_min_tasks": columns.job_min_tasks,
         "w_job_org": org,
         "w_job_work": columns.job_work,
+        "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
         "w_job_slot": gang_slots(columns, demand, cluster.unit, gangs),
         "w_job_held0": held0 if gangs else held0[:1],
         **input_fields(columns, "INPUTS" in features),

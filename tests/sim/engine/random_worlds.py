@@ -27,7 +27,7 @@ MECHANISMS = (
     *("launch lags", "stage lags", "hard queues", "weighted queues", "fungible", "classes"),
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
-    *("speeds",),
+    *("speeds", "limits"),
 )
 LEAN = (
     ("pool", "like tasks", "barriers"),
@@ -44,6 +44,11 @@ LEAN = (
     ("speeds", "like tasks"),
     ("speeds", "pack", "like tasks"),
     ("speeds", "choice"),
+    ("limits", "inputs", "gangs"),
+    ("limits", "reservations"),
+    ("limits", "planning"),
+    ("limits", "learning", "failures", "callbacks"),
+    ("limits", "launch lags", "outages"),
     ("speeds", "failures", "learning", "callbacks"),
     ("devices", "choice"),
     ("holds", "barriers"),
@@ -125,6 +130,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             "stages": stages,
         }
         n_tasks = sum(len(stage["durations_s"]) for stage in stages)
+        if "limits" in on and rng.random() < 0.8:
+            job["requested_s"] = float(rng.choice([0.5, 1.0, 1.5, 3.0, 4.5, 10.0]))
         if "inputs" in on and rng.random() < 0.7:
             job["input_mode"] = str(rng.choice(["none", "blind", "poll", "poll"]))
             job["poll_lag_s"] = float(rng.choice([0.0, 0.0, 1.5]))
@@ -218,6 +225,8 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
         cluster["queues"] = {
             "mode": sorted(queues)[0].partition(" ")[0], "shares": dict.fromkeys(QUEUES, 1 / 3)
         }  # fmt: skip
+    if "limits" in on:
+        cluster["enforce_limits"] = True
     return cluster | _times(rng, on, 4 if "kinds" in cluster else 2)
 
 
@@ -366,6 +375,7 @@ def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
     if "launch" in spec:
         cluster = cluster.with_launch(**spec["launch"])
     cluster = cluster.with_stage_lag(spec.get("stage_lag_s", 0.0))
+    cluster = cluster.with_limits(spec.get("enforce_limits", False))
     if "queues" in spec:
         names = set(workload.columns.queue_names)
         shares = {n: s for n, s in spec["queues"]["shares"].items() if n in names}

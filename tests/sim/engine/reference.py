@@ -19,6 +19,7 @@ from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
+from tests.sim.engine.reference_limits import Limits
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
 from tests.sim.engine.reference_speeds import Speeds
@@ -44,7 +45,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Choosing, Launching, Replanning, Speeds):
+class _Run(Choosing, Launching, Limits, Replanning, Speeds):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -69,6 +70,7 @@ class _Run(Choosing, Launching, Replanning, Speeds):
         }
         self.world = World(c, cluster, seed, self.view)
         self.memory = policy.begin(self.world, self.plan)
+        self._init_limits(cluster)
         self._init_cluster(workload, cluster)
         self._init_launches(cluster)
         self.stage_lag_s = cluster.stage_lag_s
@@ -164,6 +166,7 @@ class _Run(Choosing, Launching, Replanning, Speeds):
         self.restarts = bool(self.outages) or fails or self.plan.evict
         self.variable_ends = (
             self.restarts
+            or self.enforces
             or len(self.speeds) > 1
             or len(self.deciding) < len(names)
             or (pack and bool(self.fungible))
@@ -185,6 +188,7 @@ class _Run(Choosing, Launching, Replanning, Speeds):
                     self._end(entry)
             while self.outages and self.outages[0][0] <= self.now:
                 self._outage(*self.outages.pop(0)[1:])
+            self._time_out_jobs()
             for j in range(self.n_jobs):
                 while self._crossing(j) <= self.now:
                     self._cross(j)
@@ -204,6 +208,7 @@ class _Run(Choosing, Launching, Replanning, Speeds):
         return SimpleNamespace(
             job_submit=self.view["submit"],
             job_failed=self.view["failed"].astype(bool),
+            job_timeout=self.view["failed"] == 2,
             job_start=self.view["start"],
             job_finish=self.view["finish"],
             task_start=self.task_start,
@@ -222,6 +227,7 @@ class _Run(Choosing, Launching, Replanning, Speeds):
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
         times += [self._crossing(j) for j in range(self.n_jobs)]
+        times += [self._limit_end(j) for j in range(self.n_jobs)]
         times += [time for g in range(len(self.size)) if (time := self._opening(g)) > self.now]
         times += [self._next_wake()] if self.plan.replan else []
         return min(times)
@@ -240,13 +246,13 @@ class _Run(Choosing, Launching, Replanning, Speeds):
             return INF
         if self.c.job_input_mode[j] != 2:
             return submit
-        output_times = [float(self.view["finish"][i]) for i in self.inputs[j]]
+        output_times = [self._output_s(i) for i in self.inputs[j]]
         if any(math.isnan(t) for t in output_times):
             return INF
         return max([submit] + [t + float(self.c.job_poll_lag[j]) for t in output_times])
 
     def _arrive(self, j):
-        output_times = self.view["finish"][self.inputs[j]]
+        output_times = [self._output_s(i) for i in self.inputs[j]]
         if self.c.job_input_mode[j] == 1 and np.isnan(output_times).any():
             self._fail(j)
             return
@@ -255,10 +261,10 @@ class _Run(Choosing, Launching, Replanning, Speeds):
         self.view["submit"][j] = self.since[j] = self.now
         self._emit(Event.JOB_ARRIVED, j)
 
-    def _fail(self, j):
+    def _fail(self, j, why=1):
         failing = [j]
         for i in failing:
-            self.view["failed"][i] = 1
+            self.view["failed"][i] = why if i == j else 1
             self._emit(Event.JOB_FAILED, i)
             polling = [r for r in self.readers[i] if self.c.job_input_mode[r] == 2]
             failing += [r for r in polling if r not in failing and not self.view["failed"][r]]
@@ -304,6 +310,7 @@ class _Run(Choosing, Launching, Replanning, Speeds):
                 learning.mean_s[i] = learning.work_s[i] / learning.n_tasks[i]
             if learning.group[0, g] >= 0:
                 learning.runs[learning.group[0, g]] += 1
+        self.live -= {g for g in self.live if self.view["failed"][self.c.stage_job[g]]}
         for j in arrived:
             self.live |= set(self.job_stages[j])
         jobs = sorted({int(self.c.stage_job[g]) for g in self.live}) if is_time else arrived
@@ -470,7 +477,7 @@ class _Run(Choosing, Launching, Replanning, Speeds):
             self._stop_task(entry, "machine lost")
 
     def _stop_task(self, entry, reason):
-        _, task, g, machine, first, _ = entry
+        _, task, g, machine, first, in_held_slot = entry
         j = int(self.c.stage_job[g])
         start = float(self.task_start[task])
         if start < self.now or reason in ("failed", "input lost"):
@@ -485,6 +492,9 @@ class _Run(Choosing, Launching, Replanning, Speeds):
         self.view["started"][j] -= 1
         self._forget_launch(j, task)
         self.first_started[j] -= first
+        if in_held_slot:
+            self.idle[j].append(machine)
+            return
         self._release_devices(task, g, machine)
         self._acquire(j, self.demand[g], machine, -1)
 

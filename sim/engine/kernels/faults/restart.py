@@ -19,11 +19,12 @@ from sim.engine.kernels.features import (
     CLASS_SPEEDS,
     DYNAMIC_ORDER,
     EVICTS,
+    GANGS,
     SCORED,
     SERVICE,
 )
 from sim.engine.kernels.heaps import turn_push
-from sim.engine.kernels.jobs import FIRST_K, emit, follow_limit, refresh_job, weighted_s
+from sim.engine.kernels.jobs import FIRST_K, HELD, emit, follow_limit, refresh_job, weighted_s
 from sim.engine.kernels.launch import forget_start
 from sim.engine.kernels.resources import demand_row, fits, freed, release_task
 from sim.engine.kernels.service import accrue
@@ -42,7 +43,7 @@ from sim.engine.kernels.state import (
 from sim.engine.kernels.turns import turn_of
 from sim.engine.kernels.waiting import stage_ready, update_rank
 
-FAILED, INPUT_LOST, OUTPUT_LOST, MACHINE_LOST, EVICTED = range(5)
+FAILED, INPUT_LOST, OUTPUT_LOST, MACHINE_LOST, EVICTED, TIMEOUT = range(6)
 """Reasons for which attempts are stopped (`sim.engine.stops.REASONS`)."""
 
 
@@ -75,9 +76,14 @@ def stop_task(st, slot, reason):
     if st.state_slot_flag[slot] & FIRST_K:
         st.state_job_first_started[j] -= 1
     st.state_stage_next[g] -= 1
-    if CHOOSES and st.state_i[CONSTRAINED]:
-        release_devices(st, slot)
-    release_task(st, j, g, st.state_slot_machine[slot], 1)
+    if GANGS and st.state_slot_flag[slot] & HELD:
+        held = st.w_job_held0[j] + st.state_job_idle_held[j]
+        st.state_held_machine[held] = st.state_slot_machine[slot]
+        st.state_job_idle_held[j] += 1
+    else:
+        if CHOOSES and st.state_i[CONSTRAINED]:
+            release_devices(st, slot)
+        release_task(st, j, g, st.state_slot_machine[slot], 1)
     refresh_job(st, j)
 
 
