@@ -1,8 +1,8 @@
 """The event loop: from instant to instant until all jobs are done or the policy has events.
 
 The order at one instant, so that a run is a function of its input alone: task ends by row, faults,
-jobs that are ended at their limit by row, timers (crossings of attained service by row, then the policy's timer), stages that open after a
-lag, arrivals by row, then the policy, then placement.
+jobs that are ended at their limit by row, timers (crossings of attained service by row, then the
+policy's timer), stages that open after a lag, arrivals by row, then the policy, then placement.
 
 Names in capitals such as POOL are features of a run: constants when its loop is compiled
 (`sim.engine.kernels.features`).
@@ -27,7 +27,6 @@ from sim.engine.kernels.faults.restart import (
     stops_full,
     wake_readers,
 )
-from sim.engine.kernels.faults.timeouts import time_out
 from sim.engine.kernels.features import (
     BATCHES,
     CHECKS,
@@ -83,6 +82,7 @@ from sim.engine.kernels.state import (
     TIMER,
 )
 from sim.engine.kernels.time_limits import next_limit
+from sim.engine.kernels.timeouts import time_out
 from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, update_wait_queue
 
 DONE, NEEDS_POLICY, STUCK, FULL, WRONG = range(5)

@@ -111,9 +111,9 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
 ) = range(74)
 N_I = 74
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
-# grow. N_LIMITED: entries of jobs with a limit of run time. N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened since all
-# jobs were refined; N_URGENT: events that are not deferred; N_OVER: jobs above their run limit;
-# BARRED: pools of machines that the stage to be placed may not take; BROKEN, BROKEN_ROW: a
+# grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
+# since all jobs were refined; N_URGENT: events that are not deferred; N_OVER: jobs above their run
+# limit; BARRED: pools of machines that the stage to be placed may not take; BROKEN, BROKEN_ROW: a
 # `sim.engine.kernels.conserve` code in a checked run, and where.
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:

@@ -2,7 +2,7 @@
 
 Jobs with a limit are a heap by its end, so long after the job's first start. While starts lag
 behind placements, a job's start may move: to an earlier one its entry moves at once, and to a later
-one, or none, when it comes up. `sim.engine.kernels.faults.timeouts` ends the jobs.
+one, or none, when it comes up. `sim.engine.kernels.timeouts` ends the jobs.
 """
 
 # mypy: disable-error-code="no-untyped-def"
