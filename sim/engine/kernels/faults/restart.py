@@ -77,8 +77,8 @@ def stop_task(st, slot, reason):
         st.state_job_first_started[j] -= 1
     st.state_stage_next[g] -= 1
     if GANGS and st.state_slot_flag[slot] & HELD:
-        held = st.w_job_held0[j] + st.state_job_idle_held[j]
-        st.state_held_machine[held] = st.state_slot_machine[slot]
+        i = st.w_job_held0[j] + st.state_job_idle_held[j]
+        st.state_held_machine[i] = st.state_slot_machine[slot]
         st.state_job_idle_held[j] += 1
     else:
         if CHOOSES and st.state_i[CONSTRAINED]:
