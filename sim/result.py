@@ -32,8 +32,6 @@ class Result(Run):
         if it never started or ended.
     job_failed : (J,) bool
         True if the job failed: an input was missing, or it was ended at its limit of run time.
-    job_timeout : (J,) bool or None
-        True if it was ended at its limit; None where the cluster does not enforce them.
     records : sim.engine.record.TaskRecords or None
         Start, end and machine of each task or batch of like tasks; None with record="jobs", as the
         next six. Of a task that never completed NaN, and machine -1; its attempts are in `stops`.
@@ -55,6 +53,8 @@ class Result(Run):
         The job's worth as the policy set it last (`sim.plan.Plan.set_jobs`); None if it set none.
     limits_set : sequence of (float, (N,) int32, (N,) int32)
         Run limits that the policy set: time (s; NaN for before the run), jobs, limits.
+    job_timeout : (J,) bool or None
+        True if the job was ended at its limit; None where the cluster does not enforce them.
     own : sim.engine.record.Run or None
         The same run on its own clock, if that is not the workload's (`sim.engine.clock`). Take
         differences between times from `on_own_clock`: those of epoch seconds lack small digits.

@@ -32,7 +32,6 @@ class Run:
     job_start: F8
     job_finish: F8
     job_failed: Mask
-    job_timeout: Mask | None = None  # None: no limit of run time is enforced
     records: TaskRecords | None = None
     stopped: StoppedAttempts | None = None
     task_devices: I8 | None = None  # bits of its machine's devices; None without devices
@@ -40,6 +39,7 @@ class Run:
     job_estimate: F8 | None = None
     job_worth: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()
+    job_timeout: Mask | None = None  # None: no limit of run time is enforced
     own: Run | None = None  # the same run on its own clock, if that is not the workload's
 
     @property

@@ -97,6 +97,17 @@ def test_value_of_a_job_that_is_ended_is_not_attained():
     assert r.metrics["value_attained"] == 0.0
 
 
+def test_utilization_counts_tasks_until_their_limit():
+    """One of two slots runs from 0 to 4 s, when the last job is submitted: 4 / 8.
+
+    Over all 5 s: 4 s of the first and 1 s of the second, of 10.
+    """
+    jobs = [job("a", [9.0], 4.0), job("b", [1.0], submit_s=4.0)]
+    r = run(jobs, sim.Cluster.slots(2))
+    assert r.metrics["utilization"] == 0.5
+    assert r.metrics["utilization_makespan"] == 0.5
+
+
 def test_a_reserved_start_comes_earlier_where_a_job_is_ended():
     """Two slots under EASY: a (2 slots) asks for 4 s and would take 9; b starts at 4."""
     jobs = [job("a", [9.0, 9.0], 4.0, min_tasks=2), job("b", [1.0, 1.0], 2.0, min_tasks=2)]
