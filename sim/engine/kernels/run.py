@@ -73,6 +73,7 @@ from sim.engine.kernels.state import (
     LEARNING,
     N_EVENTS,
     N_FIN,
+    N_LIMITED,
     N_SERVICE,
     N_URGENT,
     NEXT_OUTAGE,
@@ -248,6 +249,8 @@ def _tick(st):
 def _count_idle(st):
     """Count the ticks in a row with nothing left that could change anything."""
     idle = st.state_i[N_FIN] == 0 and next_arrival(st) == math.inf
+    if ENFORCES:
+        idle = idle and st.state_i[N_LIMITED] == 0
     st.state_i[IDLE_TICKS] = st.state_i[IDLE_TICKS] + 1 if idle else 0
 
 
