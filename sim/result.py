@@ -28,12 +28,13 @@ class Result(Run):
     job_submit : (J,) float64
         Submission of each job, s: later than in the workload if it waited for inputs.
     job_start, job_finish : (J,) float64
-        Start of the job's first task and end of its last one, s; NaN if it never started or ended.
+        Start of the job's first task and end of its last one, or of its limit of run time, s; NaN
+        if it never started or ended.
     job_failed : (J,) bool
-        True if the job failed.
+        True if the job failed: an input was missing, or it was ended at its limit of run time.
     records : sim.engine.record.TaskRecords or None
         Start, end and machine of each task or batch of like tasks; None with record="jobs", as the
-        next six.
+        next six. Of a task that never completed NaN, and machine -1; its attempts are in `stops`.
     stopped : sim.engine.stops.StoppedAttempts or None
         The attempts of tasks that had to run again; `stops` is their table.
     task_start, task_finish : (T,) float64 or None
@@ -52,6 +53,8 @@ class Result(Run):
         The job's worth as the policy set it last (`sim.plan.Plan.set_jobs`); None if it set none.
     limits_set : sequence of (float, (N,) int32, (N,) int32)
         Run limits that the policy set: time (s; NaN for before the run), jobs, limits.
+    job_timeout : (J,) bool or None
+        True if the job was ended at its limit; None where the cluster does not enforce them.
     own : sim.engine.record.Run or None
         The same run on its own clock, if that is not the workload's (`sim.engine.clock`). Take
         differences between times from `on_own_clock`: those of epoch seconds lack small digits.
@@ -91,8 +94,11 @@ class Result(Run):
         """
         utility = self.utility
         columns = self.workload.columns
+        code = self.job_failed.astype(np.int8)
+        if self.job_timeout is not None:
+            code += self.job_timeout
         outcome = pa.DictionaryArray.from_arrays(
-            pa.array(self.job_failed.astype(np.int8)), pa.array(["done", "failed"])
+            pa.array(code), pa.array(["done", "failed", "timeout"])
         )
         return pa.table(
             {
@@ -135,7 +141,9 @@ class Result(Run):
 
     @cached_property
     def stops(self) -> pa.Table | None:
-        """A row an attempt that was stopped, or whose output was lost: its task ran again.
+        """A row an attempt that was stopped, or whose output was lost.
+
+        Its task ran again, unless its job was ended at its limit (``timeout``).
 
         job_id, stage, task, machine as in `tasks`; start_s, stop_s float64, s; reason string, one
         of `sim.engine.stops.REASONS`. By stop_s and task. None with record="jobs". A task that

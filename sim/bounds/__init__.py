@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
+from sim.bounds.at_fastest import at_fastest
 from sim.bounds.pace import Pace
 from sim.bounds.tight import tight_part_bounds
 from sim.cluster.sizing import queue_shares, stage_demands
@@ -46,7 +47,8 @@ def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
     - ``tight_lb``: the same sum, with a fourth bound for each part, by heads, tails and packing
       (`sim.bounds.tight`).
 
-    In periods in which the cluster runs faster than 1 these hold for work, and the bounds are the
+    A duration is that on the fastest class of machines that the task may run on. In periods in
+    which the cluster runs faster than 1 these hold for work, and the bounds are the
     times in which that much can be done (`sim.bounds.pace`).
 
     The bound of a job with a task that fits no machine is meaningless: it has no schedule.
@@ -85,6 +87,7 @@ def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dic
     n_jobs = len(columns.job_submit)
     if n_jobs == 0:
         return {name: np.zeros(0) for name in (*NAMES, *(("tight_lb",) if tight else ()))}
+    columns = at_fastest(columns, cluster)
     order = topological_order(columns)
     load = stage_load_s(columns, cluster)
     whole = np.maximum(load.max(axis=1), columns.stage_max_s)

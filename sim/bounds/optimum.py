@@ -10,6 +10,8 @@ from sim.base.errors import InputError
 from sim.bounds.tight import quantized
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import stage_demands
+from sim.cluster.speeds import class_speeds
+from sim.workload.columns import Columns
 from sim.workload.workload import Workload
 
 MAX_TASKS = 200
@@ -50,12 +52,12 @@ def optimum(
     ------
     InputError
         If the job has more than `MAX_TASKS` tasks or holds one that fits no machine, a resource
-        may be overbooked, the cluster's speed changes, or OR-tools, which is not among the
-        project's requirements, is not installed.
+        may be overbooked, the cluster's speed changes or differs by class, or OR-tools, which is
+        not among the project's requirements, is not installed.
     """
     cp = _solver()
-    _check_cluster(cluster)
     columns = workload.columns
+    _check_cluster(columns, cluster)
     stage_demands(columns, cluster)  # raises if a resource is missing
     demand, shapes, count = quantized(columns, cluster)
     machines = np.repeat(shapes, count, axis=0)
@@ -127,7 +129,7 @@ def optimum(
     return lower, solver.objective_value / scale if is_known else float("inf")
 
 
-def _check_cluster(cluster: Cluster) -> None:
+def _check_cluster(columns: Columns, cluster: Cluster) -> None:
     """Refuse what the model of the solver has not."""
     if cluster.fungible:
         raise InputError(
@@ -141,6 +143,12 @@ def _check_cluster(cluster: Cluster) -> None:
             "the exact bound does not support periods of another speed; use a cluster without "
             "slowdowns, or tight_lb of sim.lower_bound",
             rule="slow periods",
+        )
+    if class_speeds(columns, cluster) is not None:
+        raise InputError(
+            "the exact bound does not support classes of machines of different speeds; leave the "
+            "speeds out, or use tight_lb of sim.lower_bound",
+            rule="speeds of classes",
         )
 
 

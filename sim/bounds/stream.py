@@ -8,6 +8,7 @@ import numpy as np
 
 from sim.base.arrays import Mask
 from sim.bounds import bound_arrays, waits_for_inputs
+from sim.bounds.at_fastest import at_fastest
 from sim.bounds.pace import Pace
 from sim.cluster.sizing import stage_demands
 
@@ -53,14 +54,14 @@ def mean_jct_bound(workload: Workload, cluster: Cluster, done: Mask | None = Non
     """
     from sim.bounds.kernels.srpt import srpt
 
-    columns = workload.columns
+    columns = at_fastest(workload.columns, cluster)
     waits = waits_for_inputs(columns)
     ends = np.ones_like(waits) if done is None else done
     if not ends.any():
         return float("nan")
     pooled = np.flatnonzero(ends & ~waits)
     submit = columns.job_submit[pooled] - columns.job_submit[:1]
-    alone = bound_arrays(columns, cluster, tight=True)["tight_lb"]
+    alone = bound_arrays(workload.columns, cluster, tight=True)["tight_lb"]
     load = columns.stage_work[:, None] * (stage_demands(columns, cluster) / cluster.total)
     load = np.add.reduceat(load, columns.job_stage0[:-1], axis=0)[pooled]
     latest = np.sort(submit + alone[pooled])

@@ -68,8 +68,11 @@ def check_every_job_ends(record: Record) -> None:
 
 
 def check_tasks_run_their_duration(record: Record) -> None:
-    """Check that a task runs for its duration, or longer where its machine is overbooked."""
-    duration = record.c.task_duration
+    """Check that a task runs for its duration, or longer where its machine is overbooked.
+
+    That is divided by the speed on the class of its machine.
+    """
+    duration = record.duration
     if record.overbooked.any():
         wrong = record.finish - record.start < duration * (1 - SLACK) - SLACK
     else:
@@ -97,9 +100,9 @@ def check_pace(record: Record) -> None:
     lasts = np.diff(record.instants[:, 0], append=record.instants[-1, 0])
     work = (rate * record.running * lasts[:, None]).sum(axis=0)
     refuse(
-        ~np.isclose(work, record.c.task_duration, rtol=1e-6, atol=1e-6),
+        ~np.isclose(work, record.duration, rtol=1e-6, atol=1e-6),
         lambda t: (
-            f"{_task(record, t)} lasts {record.c.task_duration[t]:g} s at full speed, and got "
+            f"{_task(record, t)} lasts {record.duration[t]:g} s at full speed, and got "
             f"{work[t]:g} s of it"
         ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.bounds import bound_arrays
+from sim.bounds.at_fastest import at_fastest
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import queue_shares, stage_demands
 from sim.workload.workload import Workload
@@ -17,9 +18,9 @@ def makespan_bound(workload: Workload, cluster: Cluster) -> float:
     submission, the work submitted from then on over the capacity it may use: the cluster's, and,
     where queues are hard, each queue's own work over its own share (of a fungible resource, all).
     """
-    columns = workload.columns
+    columns = at_fastest(workload.columns, cluster)
     submit = columns.job_submit - columns.job_submit[0]
-    bound = float((submit + bound_arrays(columns, cluster)["new_lb"]).max())
+    bound = float((submit + bound_arrays(workload.columns, cluster)["new_lb"]).max())
     load = columns.stage_work[:, None] * (stage_demands(columns, cluster) / cluster.total)
     work = np.add.reduceat(load, columns.job_stage0[:-1], axis=0)
     groups = [(np.arange(len(submit)), 1.0)]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, Mask
 from sim.cluster.sizing import queue_shares
+from sim.cluster.speeds import class_speeds
 from sim.engine.plan import Fit, Plan, World
 from sim.result import Result
 
@@ -68,6 +69,16 @@ class Record:
         self.overbooked = np.isin(cluster.resources, _may_be_overbooked(result, plan))
         is_fair = plan.fit == Fit.PACK and plan.packing.unfairness < np.inf
         self.holds_back = is_fair or (plan.fit == Fit.SKIP and plan.held_machines > 0)
+
+    @cached_property
+    def duration(self) -> F8:
+        """Duration of each task at the speed of its machine's class, (T,) s."""
+        speed = class_speeds(self.c, self.result.cluster)
+        if speed is None:
+            return self.c.task_duration
+        kind = self.result.cluster.machine_class[self.machine]
+        seconds: F8 = self.c.task_duration / speed[self.task_stage, kind]
+        return seconds
 
     @cached_property
     def ready(self) -> F8:

@@ -57,6 +57,9 @@ class Cluster:
         The lag between the placement of a task, or a gang, and its start; none by default.
     stage_lag_s : float
         The lag between the end of a stage's last parent and its opening, s; 0 by default.
+    enforce_limits : bool
+        True if a job ends at its limit of run time (``jobs.requested_s``), counted from its first
+        start: what runs of it stops, and it counts as failed. False by default.
     machine_class : (M,) int32, read-only
         The class of each machine of a mixed cluster, an index into `classes`; empty for equal
         machines.
@@ -77,6 +80,7 @@ class Cluster:
     slowdowns: Slowdowns = NO_SLOWDOWNS
     launch: Launch = NO_LAUNCH
     stage_lag_s: float = 0.0
+    enforce_limits: bool = False
     machine_class: I4 = field(default_factory=lambda: np.zeros(0, np.int32))
     classes: tuple[str, ...] = ()
     devices: str | None = None
@@ -276,6 +280,10 @@ class Cluster:
         """
         check("stage_lag_s", stage_lag_s, NotNegative)
         return replace(self, stage_lag_s=float(stage_lag_s))
+
+    def with_limits(self, enforce: bool = True) -> Cluster:
+        """Return the same cluster, which ends jobs at their limits of run time, or does not."""
+        return replace(self, enforce_limits=bool(enforce))
 
     @property
     def n_machines(self) -> int:

@@ -55,6 +55,11 @@ def has_constraints(columns: Columns, cluster: Cluster) -> bool:
     return cluster.devices is not None or any(text != ANY for text in columns.runs_on)
 
 
+def has_enforced_limits(columns: Columns, cluster: Cluster) -> bool:
+    """Tell whether some job is to be ended at its limit of run time."""
+    return cluster.enforce_limits and not bool(np.isnan(columns.job_requested).all())
+
+
 MACHINE_BYTES, RESOURCE_BYTES = 100, 80
 TASK_BYTES, STAGE_BYTES, JOB_BYTES = 100, 500, 300
 RUN_BYTES, SLOT_BYTES, BATCH_STAGE_BYTES, DEMAND_BYTES = 50, 60, 200, 16
@@ -93,7 +98,7 @@ def run_bytes(workload: Workload, cluster: Cluster, *, by_task: bool = False) ->
     fail or machines are lost. `check_task_room` checks later what only the policy decides. There
     are never more batches than tasks that can run at once. Records are checked as they grow.
     """
-    restarts = bool(workload.failures.num_rows or len(cluster.outages))
+    restarts = bool(workload.failures.num_rows or len(cluster.outages) or cluster.enforce_limits)
     n_machines, n_resources = cluster.n_machines, len(cluster.resources)
     n_bytes = n_machines * (MACHINE_BYTES + RESOURCE_BYTES * n_resources)
     n_bytes += JOB_BYTES * workload.n_jobs

@@ -2,10 +2,10 @@
 
 The offered load of a resource is the share of it that would be in use, from the first submission
 to the last, on a cluster that never leaves room free while something waits (a fluid: tasks split
-arbitrarily, on one large machine). Work that such a cluster has not done by the last submission
-is a tail, and does not count. With A(t) the work that could be done by t if there were room for
-everything (`sim.workload.inflow`), a cluster of C has done by the end T the least over t of
-A(t) + C (T - t): it was last without anything waiting at some t, and has been full since.
+arbitrarily, on one large machine, at speed 1). Work that such a cluster has not done by the last
+submission is a tail, and does not count. With A(t) the work that could be done by t if there were
+room for everything (`sim.workload.inflow`), a cluster of C has done by the end T the least over t
+of A(t) + C (T - t): it was last without anything waiting at some t, and has been full since.
 
 A cluster that is full throughout has a share in use of 1 however small it is, so that beyond
 `MAX_STEADY_LOAD` the load is in proportion: the arriving work over the work that a cluster at that

@@ -198,6 +198,7 @@ def _requested(section: Section, data: Dataset) -> None:
         )
         section.add("time_used_mean", "run time over requested time, mean", mean(part), "share")
         section.share("time_exceeded", "jobs that ran longer than requested", part > 1)
+        section.share("time_censored", "jobs that ran to their limit, or were cut there", part >= 1)
     work_s = stage_work_s(workload)
     for column in workload.stages.column_names:
         name = column.removeprefix(USED_PREFIX)

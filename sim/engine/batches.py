@@ -6,7 +6,7 @@ And of stopped attempts, which are taken from the kernel in the same way.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ class TaskRecords:
     machine : (N,) int32
         The machine it ran on; -1 for none.
     end_s : (N,) float64 or None
-        Its end, s; None if each batch ends when its run's duration is over.
+        Its end, s; None if each batch ends when its run's duration is over, at speed 1.
     task : (N,) int32 or None
         First task of each batch, ascending; None if all T tasks have a row of their own. Tasks
         without a batch never ran.
@@ -81,17 +81,21 @@ class TaskRecords:
         start_s = self.start_s[rows]
         if self.end_s is not None:
             return start_s, self.end_s[rows]
+        return start_s, start_s + self.durations(rows)
+
+    def durations(self, rows: slice) -> F8:
+        """Return the duration of the tasks of some batches in the workload, s."""
         assert self.task is not None
         assert self.columns is not None
-        if not len(start_s):
-            return start_s, start_s
+        if rows.start == rows.stop:
+            return np.zeros(0)
         task, run_task0 = self.task[rows], self.columns.run_task0
         first, last = np.searchsorted(run_task0, [task[0], task[-1]], side="right").tolist()
         begins = run_task0[first:last].astype(task.dtype)
         is_each = int(task[-1]) - int(task[0]) + 1 == len(task)  # a batch for each task
         cuts = begins - task[0] if is_each else np.searchsorted(task, begins)
         n_batches = np.diff(cuts, prepend=0, append=len(task))
-        return start_s, start_s + np.repeat(self.columns.run_duration[first - 1 : last], n_batches)
+        return np.repeat(self.columns.run_duration[first - 1 : last], n_batches)
 
     def counts(self, rows: slice) -> I4:
         """Return the numbers of tasks of some batches."""
@@ -170,15 +174,16 @@ class _Records:
 class Recorder:
     """The batches and the stopped attempts that the kernel has recorded.
 
-    Of batches these are not kept: ends, which follow from the starts, the one machine of a pool of
-    slots, and numbers of tasks if all tasks run: then each batch reaches to the next. Machines take
-    two bytes if that is enough.
+    Of batches these are not kept: ends, which follow from starts and machines, the one machine of a
+    pool of slots, and numbers of tasks if all tasks run: then each batch reaches to the next.
+    Machines take two bytes if that is enough.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], features: Collection[str]) -> None:
         self._arrays = arrays
         self._features = features
         self._uniform = arrays["w_stage_uniform"]
+        self._speed, self._kind = arrays["w_stage_speed"], arrays["c_mach_kind"]
         left_out = {"machine"} if "POOL" in features else set()
         if "INPUTS" not in features:  # else jobs may fail, and their tasks never run
             left_out.add("count")
@@ -239,6 +244,10 @@ class Recorder:
             by_task.get("count"),
             columns,
         )
+        if "CLASS_SPEEDS" in self._features:
+            speed = self._speed[columns.stages_of(task), self._kind[all_batches.machine]]
+            duration_s = all_batches.durations(slice(0, n))
+            all_batches = replace(all_batches, end_s=all_batches.start_s + duration_s / speed)
         if task_order is None or not self._uniform.any():
             return all_batches
         return _in_turns(all_batches, columns, np.asarray(task_order), self._uniform)

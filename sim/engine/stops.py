@@ -6,17 +6,21 @@ from dataclasses import dataclass
 
 from sim.base.arrays import F8, I1, I4
 
-REASONS = ("failed", "input lost", "output lost", "machine lost", "evicted", "gang stopped")
+REASONS = (
+    *("failed", "input lost", "output lost", "machine lost", "evicted"),
+    *("gang stopped", "timeout"),
+)
 """Meaning of each reason: the attempt failed; it found the output of a parent's task lost; it ran
-to its end, but its output was lost and is made again; its machine was lost; or it ran beyond the
-limit of its job, and another job needed the room; or another task of its gang was stopped so."""
+to its end, but its output was lost and is made again; its machine was lost; it ran beyond the
+limit of its job, and another job needed the room; another task of its gang was stopped so; or its
+job was ended at its limit of run time."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoppedAttempts:
-    """Attempts of tasks that had to run again, N of them, by end and task.
+    """Attempts of tasks that had to run again, or never completed, N of them, by end and task.
 
-    An attempt that was evicted, or lost with its machine, before it ran is none.
+    An attempt that was evicted, lost with its machine or ended with its job before it ran is none.
 
     Attributes
     ----------

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from sim.base import maths
-from sim.base.arrays import F8, I8, Mask
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.cluster.sizing import stage_demands
+from sim.cluster.speeds import class_speeds
 from sim.engine.record import Run
+from sim.engine.stops import REASONS
 from sim.metrics.common import NAN, Metric, done_mask, makespan_s
 from sim.workload.columns import task_homes
 from sim.workload.inflow import step_integral
@@ -55,7 +57,8 @@ def utilization(run: Run) -> dict[str, float]:
     A task uses what it holds, from its placement, a lag before its start, to its end; slots that a
     gang holds for no task are not in use. The mean from the first submission of the workload to the
     last, or to the last finish if all jobs are submitted at one instant. The tasks of failed jobs
-    count; of a restarted task its last placement counts. NaN if the run's tasks are not recorded.
+    count, until their limit of run time ends them; of a restarted task its last placement counts.
+    NaN if the run's tasks are not recorded.
     """
     columns, cluster = run.workload.columns, run.cluster
     begin, end = float(columns.job_submit[0]), float(columns.job_submit[-1])
@@ -87,7 +90,18 @@ def _seconds(run: Run, times: Callable[[slice], tuple[F8, F8]], begin: float, en
         begins = task0[first:last] - task0[first]
         seconds = run.records.expand(np.nan_to_num(within), 0.0, *tasks)
         total[first:last] = np.add.reduceat(seconds, begins)
+    task, begin_s, end_s = timed_out(run)
+    within = np.maximum(np.minimum(end_s, end) - np.maximum(begin_s, begin), 0.0)
+    total += np.bincount(run.workload.columns.stages_of(task), within, len(total))
     return total
+
+
+def timed_out(run: Run) -> tuple[I4, F8, F8]:
+    """Return the tasks that a limit of run time ended, and from when until when they ran, s."""
+    if run.stopped is None or run.job_timeout is None:
+        return np.zeros(0, np.int32), np.zeros(0), np.zeros(0)
+    rows = run.stopped.reason == REASONS.index("timeout")
+    return run.stopped.task[rows], run.stopped.start_s[rows], run.stopped.stop_s[rows]
 
 
 def _chunks(task0: I8) -> list[tuple[int, int]]:
@@ -98,12 +112,17 @@ def _chunks(task0: I8) -> list[tuple[int, int]]:
 
 
 def utilization_makespan(run: Run, done: Mask, makespan_s: float) -> float:
-    """Compute the work done over capacity × makespan, of the bottleneck resource."""
+    """Compute the work done over capacity × makespan, of the bottleneck resource.
+
+    Where classes of machines differ in speed, work is the time for which tasks ran.
+    """
     columns, cluster = run.workload.columns, run.cluster
     if not np.isfinite(makespan_s) or makespan_s <= 0:
         return NAN
     work = columns.stage_work
-    if not done.all():
+    if class_speeds(columns, cluster) is not None:
+        work = _recorded_work(run)
+    elif not done.all():
         work = np.where(done[columns.stage_job], work, _recorded_work(run))
     share = maths.dot(work, stage_demands(columns, cluster)) / (cluster.total * makespan_s)
     return float(share.max())
@@ -122,11 +141,13 @@ def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | No
     if run.task_acquired is None or run.task_finish is None:
         return None
     ran = np.isfinite(run.task_acquired) & np.isfinite(run.task_finish)
-    start, finish = run.task_acquired[ran], run.task_finish[ran]
+    task, begin_s, end_s = timed_out(run)
+    start = np.concatenate([run.task_acquired[ran], begin_s])
+    finish = np.concatenate([run.task_finish[ran], end_s])
     if len(start) == 0 or finish.max() <= start.min():
         return None
     columns, cluster = run.workload.columns, run.cluster
-    stage = columns.task_stage()[ran]
+    stage = np.concatenate([columns.task_stage()[ran], columns.stages_of(task)])
     demand = stage_demands(columns, cluster) / cluster.total
     work = maths.dot(np.bincount(stage, finish - start, len(columns.stage_job)), demand)
     resource = int(work.argmax())

@@ -14,7 +14,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import Positive, checked
 from sim.transforms.parts import rebuild, repeat_jobs
 from sim.workload.recorded import drop_recorded
-from sim.workload.schema import DEMAND_PREFIX, OPTIONAL_COLUMNS
+from sim.workload.schema import DEMAND_PREFIX, OPTIONAL_COLUMNS, SPEED_PREFIX
 from sim.workload.tables import names, values, with_column
 from sim.workload.workload import Workload
 
@@ -188,14 +188,15 @@ def _new_ids(jobs: pa.Table, used: set[str]) -> pa.Array:
 def _joined(parts: list[pa.Table], name: str) -> pa.Table:
     """Join tables; categories as text.
 
-    Of a column that one lacks, it has the default; demands are 0, and others null.
+    Of a column that one lacks, it has the default; demands are 0, speeds 1, and others null.
     """
     plain = [_with_texts(part) for part in parts]
     whole = pa.concat_tables(plain, promote_options="default")
     for column in whole.column_names:
-        if name == "stages" and column.startswith(DEMAND_PREFIX):
-            demand = whole[column].fill_null(0.0)
-            whole = whole.set_column(whole.column_names.index(column), column, demand)
+        for prefix, default in ((DEMAND_PREFIX, 0.0), (SPEED_PREFIX, 1.0)):
+            if name == "stages" and column.startswith(prefix):
+                amount = whole[column].fill_null(default)
+                whole = whole.set_column(whole.column_names.index(column), column, amount)
     missing = [c for c in whole.column_names if any(c not in part.column_names for part in parts)]
     defaults = {column.name: column.default for column in OPTIONAL_COLUMNS.get(name, ())}
     for column in [c for c in missing if defaults.get(c) is not None]:

@@ -28,8 +28,9 @@ from sim.workload.schema import (
     REQUESTED,
     RUNS_ON,
     Column,
+    speed_column,
 )
-from sim.workload.tables import names, values
+from sim.workload.tables import names, speed_classes, values
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,8 @@ class Columns:
     stage_home: I4
     stage_remote_factor: F8  # slowdown of its tasks on any other machine
     stage_runs_on: I4  # index into `runs_on`
+    # speed of its tasks on machines of each of `speed_classes`, (G, C): durations are divided by it
+    stage_speed: F8
     stage_max_s: F8  # longest and shortest duration of a stage's tasks, s
     stage_min_s: F8
     # runs of like tasks (`sim.workload.runs`): those of stage g are ``stage_run0[g]`` to
@@ -93,6 +96,7 @@ class Columns:
     user_names: tuple[str, ...]
     template_names: tuple[str, ...]
     runs_on: tuple[str, ...]  # classes of machines (`sim.workload.schema.RUNS_ON`)
+    speed_classes: tuple[str, ...]  # classes of `stage_speed`; on those of others the speed is 1
     features: Features  # features of jobs, and the history of past jobs (`sim.workload.history`)
     training: Training  # tasks of earlier runs of the jobs' templates (`sim.workload.history`)
 
@@ -154,6 +158,7 @@ def build(workload: Tables) -> Columns:
         "stage_home": column_or_default(workload.stages, INPUT_HOME),
         "stage_remote_factor": column_or_default(workload.stages, REMOTE_FACTOR),
         "stage_runs_on": _runs_on(workload.stages)[0],
+        "stage_speed": _speeds(workload.stages),
         "stage_max_s": longest,
         "stage_min_s": shortest,
         **_runs(workload),
@@ -202,6 +207,7 @@ def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
         user_names=names(workload.jobs, "user"),
         template_names=names(workload.jobs, "template"),
         runs_on=_runs_on(workload.stages)[1],
+        speed_classes=speed_classes(workload.stages),
         features=Features(workload.jobs, workload.stages, workload.history),
         training=Training(workload.jobs, workload.training),
     )
@@ -313,6 +319,11 @@ def _runs_on(stages: pa.Table) -> tuple[I4, tuple[str, ...]]:
     if RUNS_ON.name in stages.column_names:
         return values(stages, RUNS_ON.name).copy(), names(stages, RUNS_ON.name)
     return np.zeros(stages.num_rows, np.int32), ("",)
+
+
+def _speeds(stages: pa.Table) -> F8:
+    speeds = [values(stages, speed_column(name).name) for name in speed_classes(stages)]
+    return np.column_stack(speeds) if speeds else np.zeros((stages.num_rows, 0))
 
 
 def _attempt0(workload: Tables) -> I8:

@@ -17,6 +17,7 @@ from sim.workload.schema import (
     OPTIONAL_COLUMNS,
     REQUIRED,
     RUNS_ON,
+    SPEED_PREFIX,
     Column,
 )
 
@@ -26,7 +27,9 @@ _JOB_KEYS: Mapping[str, Any] = {
 }
 _OPTIONAL_KEYS = ("inputs", "downloads", *(column.name for column in OPTIONAL_COLUMNS["jobs"]))
 _STAGE_COLUMNS = (RUNS_ON, *FEATURES)
-_STAGE_KEYS = ("name", "durations_s", "demand", "parents", *(c.name for c in _STAGE_COLUMNS))
+_STAGE_KEYS = (
+    *("name", "durations_s", "demand", "parents", "speed"), *(c.name for c in _STAGE_COLUMNS)
+)  # fmt: skip
 
 
 def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -43,6 +46,7 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     tasks: dict[str, list[Any]] = {"stage": [], "duration_s": []}
     edges: dict[str, list[Any]] = {"parent": [], "child": [], "kind": []}
     demands: list[Mapping[str, float]] = []
+    speeds: list[Mapping[str, float]] = []
     columns |= _optional_columns(listed, OPTIONAL_COLUMNS["jobs"])
     for row, job in enumerate(listed):
         stage0 = len(demands)
@@ -63,7 +67,8 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             stages["n_tasks"].append(len(durations))
             tasks["stage"] += [len(demands)] * len(durations)
             tasks["duration_s"] += durations
-            demands.append(_demand(where, stage.get("demand", {"cpu": 1.0})))
+            demands.append(_amounts(f"{where}: demand", stage.get("demand", {"cpu": 1.0})))
+            speeds.append(_amounts(f"{where}: speed", stage.get("speed", {})))
         for i, stage in enumerate(job["stages"]):
             where = f"job {job['job_id']!r} stage {i}"
             parents = _by_kind(f"{where}: parents", stage.get("parents", ()), EDGE_KINDS)
@@ -82,6 +87,8 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     resources = sorted({r for demand in demands for r in demand}) or ["cpu"]
     for r in resources:
         stages[DEMAND_PREFIX + r] = [float(d.get(r, 0.0)) for d in demands]
+    for name in sorted({name for speed in speeds for name in speed}):
+        stages[SPEED_PREFIX + name] = [float(speed.get(name, 1.0)) for speed in speeds]
     return {
         "jobs": columns,
         "stages": stages,
@@ -167,10 +174,11 @@ def _durations(where: str, durations: Any) -> list[float]:
     return listed
 
 
-def _demand(where: str, demand: Any) -> Mapping[str, float]:
-    if not isinstance(demand, Mapping):
-        raise InputError(f"{where}: demand must be a dict, not {demand!r}", rule="wrong type")
-    return {str(r): _number(f"{where}: demand for {r}", d) for r, d in demand.items()}
+def _amounts(where: str, amounts: Any) -> Mapping[str, float]:
+    """Return numbers by name: of resources, or of classes of machines."""
+    if not isinstance(amounts, Mapping):
+        raise InputError(f"{where} must be a dict, not {amounts!r}", rule="wrong type")
+    return {str(name): _number(f"{where} for {name}", x) for name, x in amounts.items()}
 
 
 def _by_kind(where: str, edges: Any, known: tuple[str, ...]) -> dict[str, str]:

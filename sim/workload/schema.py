@@ -22,6 +22,12 @@ import pyarrow as pa
 DEMAND_PREFIX: Final = "demand_"
 """Prefix of ``stages.demand_<resource>``: the amount that one task holds while it runs."""
 
+SPEED_PREFIX: Final = "speed_"
+"""Prefix of ``stages.speed_<class>``: the speed of a task on machines of that class."""
+
+MIN_SPEED: Final = 1e-6
+"""Least speed: a duration is divided by it."""
+
 EDGE_KINDS: Final = ("barrier", "one_to_one")
 """Stage edges: the child waits for all tasks of the parent, or task i for the parent's task i."""
 
@@ -350,6 +356,12 @@ def demand_column(resource: str) -> Column:
     )  # fmt: skip
 
 
+def speed_column(class_name: str) -> Column:
+    """Return the optional column of ``stages`` with the speed on machines of a class."""
+    meaning = "speed of its tasks there: their durations are divided by it"
+    return Column(SPEED_PREFIX + class_name, pa.float64(), "1", meaning, 1.0, low=MIN_SPEED)
+
+
 def empty(table: str) -> pa.Table:
     """Return an empty table of that name."""
     return pa.table({c.name: pa.array([], c.type) for c in required_columns(table)})
@@ -366,7 +378,8 @@ def describe() -> str:
     for table, columns in (TABLES | OPTIONAL_TABLES).items():
         lines.append(table + (" (optional)" if table in OPTIONAL_TABLES else ""))
         shown = (*columns, demand_column("<resource>")) if table == "stages" else columns
-        for c in (*shown, *OPTIONAL_COLUMNS.get(table, ())):
+        shown = (*shown, *OPTIONAL_COLUMNS.get(table, ()))
+        for c in (*shown, speed_column("<class>")) if table == "stages" else shown:
             kind = "category" if c.type == CATEGORY else str(c.type)
             values = f" ({', '.join(c.choices)})" if c.choices else ""
             lines.append(f"  {c.name:18} {kind:9} {c.unit:14} {c.meaning}{values}")

@@ -19,9 +19,11 @@ from sim.workload.schema import (
     OPTIONAL_COLUMNS,
     REQUIRED,
     SORT_KEYS,
+    SPEED_PREFIX,
     Column,
     demand_column,
     required_columns,
+    speed_column,
 )
 
 TableLike: TypeAlias = pa.Table | Mapping[str, ArrayLike]
@@ -95,7 +97,15 @@ def _columns_of(name: str, source: pa.Table) -> list[Column]:
             raise InputError("stages: column 'demand_' names no resource", rule="wrong column")
         columns += [demand_column(c.removeprefix(DEMAND_PREFIX)) for c in demands]
     columns += [c for c in OPTIONAL_COLUMNS.get(name, ()) if c.name in source.column_names]
+    if name == "stages":
+        columns += [speed_column(c) for c in speed_classes(source)]
     return columns
+
+
+def speed_classes(stages: pa.Table) -> tuple[str, ...]:
+    """Return the classes of machines for which ``stages`` has a column of speeds, sorted."""
+    columns = (c for c in stages.column_names if c.startswith(SPEED_PREFIX))
+    return tuple(sorted(c.removeprefix(SPEED_PREFIX) for c in columns if c != SPEED_PREFIX))
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -6,7 +6,12 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sim.workload.schema import DEMAND_PREFIX, OPTIONAL_COLUMNS, required_columns
+from sim.workload.schema import (
+    DEMAND_PREFIX,
+    OPTIONAL_COLUMNS,
+    SPEED_PREFIX,
+    required_columns,
+)
 from sim.workload.tables import TableLike
 
 _MIN_SIMILARITY = 0.75
@@ -48,7 +53,8 @@ def suggest_columns(table: str, names: Iterable[str]) -> dict[str, str]:
     missing = [name for name in known if name not in present]
     suggestions = {}
     for name in present:
-        if name not in known and not (table == "stages" and name.startswith(DEMAND_PREFIX)):
+        has_prefix = table == "stages" and name.startswith((DEMAND_PREFIX, SPEED_PREFIX))
+        if name not in known and not has_prefix:
             match = _closest(name, missing) or _demand(table, name)
             if match is not None and match not in present:
                 suggestions[name] = match

@@ -22,8 +22,9 @@ from sim.workload.schema import (
     RECORDED,
     TABLES,
     demand_column,
+    speed_column,
 )
-from sim.workload.tables import column_or_nan, values
+from sim.workload.tables import column_or_nan, speed_classes, values
 
 _MAX_QUANTA = 2.0**45
 
@@ -40,6 +41,7 @@ def validate(workload: Tables) -> None:
         columns = list(TABLES[name])
         if name == "stages":
             columns += [demand_column(r) for r in workload.resources]
+            columns += [speed_column(c) for c in speed_classes(table)]
         for column in columns:
             check_column(workload, name, table, column)
     _check_jobs(workload)

@@ -162,7 +162,9 @@ class Workload(Tables):
             ``name`` defaults to ``"stage-<i>"`` and is unique within the job; ``demand`` (default
             ``{"cpu": 1.0}``) is the demand of each task; ``parents`` is a list of names of stages
             of the same job, for edges of kind "barrier", or a dict of name to kind of edge, e.g.
-            ``{"map": "one_to_one"}``.
+            ``{"map": "one_to_one"}``; ``runs_on`` has the classes of machines that can run its
+            tasks (``"T4|A100"``; "": any), and ``speed`` their speed on machines of a class, e.g.
+            ``{"A100": 2.0}``: there the durations are divided by 2.
 
         Raises
         ------

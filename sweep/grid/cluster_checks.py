@@ -17,7 +17,7 @@ FAULTS = {
     "outages": ("mtbf_s", "repair_s", "until_s"),
     "slowdowns": ("every_s", "last_s", "speed", "until_s"),
 }
-LAUNCH, STAGE_LAG = "launch_s", "stage_lag_s"
+LAUNCH, STAGE_LAG, ENFORCES = "launch_s", "stage_lag_s", "enforce_limits"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -37,6 +37,7 @@ _KEYS = (
     PRICE,
     LAUNCH,
     STAGE_LAG,
+    ENFORCES,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -75,6 +76,7 @@ def check(config: Mapping[str, Any]) -> None:
         Launch.parse(config[LAUNCH], name=f"cluster.{LAUNCH}")
     if config.get(STAGE_LAG) is not None:
         check_value(f"cluster.{STAGE_LAG}", config[STAGE_LAG], NotNegative)
+    check_value(f"cluster.{ENFORCES}", config.get(ENFORCES), bool | None)
 
 
 def cost_month(config: Mapping[str, Any], machines: float) -> float | None:

@@ -77,7 +77,7 @@ def test_arrays_of_the_page_are_there_and_as_long_as_it_says():
     sizes = {"J": len(c.job_submit), "G": len(c.stage_job), "T": len(c.task_duration)}
     sizes |= {"E": len(c.edge_child)} | {f"{k} + 1": n + 1 for k, n in sizes.items()}
     rows = re.findall(r"^\| (`.*`) \| ([JGTE](?: \+ 1)?) \|", table, re.MULTILINE)
-    assert len(rows) == 11
+    assert len(rows) == 13
     for names, length in rows:
         for name in re.findall(r"`(\w+)`", names):
             assert len(getattr(c, name)) == sizes[length], name

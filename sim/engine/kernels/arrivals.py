@@ -22,6 +22,9 @@ from sim.engine.kernels.state import (
     NOW,
 )
 
+MISSES_INPUT, TIMED_OUT = 1, 2
+"""Codes of ``out_job_failed``."""
+
 
 @inlined
 def next_arrival(st):
@@ -44,7 +47,8 @@ def openings(st):
     while i < st.state_i[N_OPENING] and st.state_opening_due[i] <= st.state_f[NOW]:
         g = st.state_opening[i]
         st.state_stage_barriers[g] = 0
-        open_stage(st, g)
+        if st.state_job_left[st.w_stage_job[g]] > 0:  # else its job was ended
+            open_stage(st, g)
         i += 1
     st.state_i[NEXT_OPENING] = i
 
@@ -82,7 +86,7 @@ def _submit_or_wait(st, j):
         return
     mode = st.w_job_input_mode[j]
     if mode == BLIND and st.state_job_missing[j] > 0:
-        _fail(st, j)
+        fail(st, j, MISSES_INPUT)
     elif mode == POLL and st.state_job_missing[j] > 0:
         return
     elif mode == POLL and st.state_job_due[j] > st.state_f[NOW]:
@@ -92,10 +96,17 @@ def _submit_or_wait(st, j):
 
 
 @part
-def _fail(st, first):
-    """Fail job `first`, and with it the jobs that poll for its output, transitively."""
+def fail(st, first, why):
+    """Fail job `first`, and with it the jobs that poll for its output, transitively.
+
+    `why` it does: MISSES_INPUT or TIMED_OUT. The others miss an input.
+    """
+    st.out_job_failed[first] = why
+    if not INPUTS:
+        st.state_i[JOBS_LEFT] -= 1
+        emit(st, JOB_FAILED, first)
+        return
     st.state_failing[0] = first
-    st.out_job_failed[first] = 1
     n, i = 1, 0
     while i < n:
         j = st.state_failing[i]
@@ -105,6 +116,6 @@ def _fail(st, first):
         for e in range(st.w_input0[j], st.w_input0[j + 1]):
             reader = st.w_input_reader[e]
             if st.w_job_input_mode[reader] == POLL and not st.out_job_failed[reader]:
-                st.out_job_failed[reader] = 1
+                st.out_job_failed[reader] = MISSES_INPUT
                 st.state_failing[n] = reader
                 n += 1

@@ -13,6 +13,7 @@ from sim.engine.kernels.features import DYNAMIC_ORDER, LIMITS, POOL
 from sim.engine.kernels.heaps import fin_push
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.service import accrue
+from sim.engine.kernels.speeds import run_s
 from sim.engine.kernels.state import (
     FIRST_BATCH,
     HARD_CAPS,
@@ -90,11 +91,12 @@ def start_batch(st, g, task, run, count, machine, flag, start):
     st.state_slot_task[slot] = task
     st.state_slot_stage[slot] = g
     st.state_slot_count[slot] = count
-    st.state_slot_duration[slot] = st.w_run_duration[run]
+    duration = st.w_run_duration[run]
+    st.state_slot_duration[slot] = duration
     st.state_slot_machine[slot] = machine
     st.state_slot_flag[slot] = flag
     record_batch(st, slot, start)
-    fin_push(st, start + st.w_run_duration[run], slot)
+    fin_push(st, start + run_s(st, g, machine, duration), slot)
     return slot
 
 

@@ -101,6 +101,8 @@ def _check_jobs(st):
     for j in range(len(st.state_job_running)):
         if st.state_job_running[j] != st.state_sum_running[j]:
             _break(st, RUNNING, j)
+        if st.out_job_failed[j]:
+            continue
         left, first, end = 0, st.w_job_stage0[j], st.w_job_stage0[j + 1]
         for g in range(first, end):
             left += st.state_stage_left[g]

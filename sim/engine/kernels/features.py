@@ -39,6 +39,8 @@ SERVICE = Feature("SERVICE")
 """Thresholds of attained service."""
 LIMITS = Feature("LIMITS")
 """Callbacks of the policy, or run limits and start gates that may bind."""
+CLASS_SPEEDS = Feature("CLASS_SPEEDS")
+"""Tasks run faster on some classes of machines (`sim.engine.kernels.speeds`)."""
 GANGS = Feature("GANGS")
 """Gang jobs."""
 INPUTS = Feature("INPUTS")
@@ -54,6 +56,8 @@ REPLANS = Feature("REPLANS")
 """A main loop and a planning thread (`sim.engine.kernels.rigid.replan`)."""
 PLACES = Feature("PLACES")
 """Reservations name machines, or take from hard shares (`sim.engine.kernels.rigid.places`)."""
+ENFORCES = Feature("ENFORCES")
+"""Jobs are ended at their limit of run time (`sim.engine.kernels.time_limits`)."""
 EVICTS = Feature("EVICTS")
 """Tasks are evicted for those of jobs below their run limit."""
 CHOOSES = Feature("CHOOSES")

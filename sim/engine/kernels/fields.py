@@ -18,7 +18,7 @@ position in the order of submission.
 
 from __future__ import annotations
 
-from math import nan
+from math import inf, nan
 
 INPUT = None
 """Initial value of a field that `sim.engine.layout` fills, or that exists before."""
@@ -30,6 +30,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_min_tasks", "i4", "J", INPUT),  # gang size, 0 for none
     ("w_job_org", "i4", "J", INPUT),  # organisation
     ("w_job_work", "f8", "J", INPUT),  # task seconds
+    ("w_job_limit", "f8", "J:ENFORCES", INPUT),  # of its run time, s
     ("w_job_slot", "i8", "J:GANGS, R", INPUT),  # room of a held gang slot, quanta
     ("w_job_allowed", "i8", "J:CHOOSES", INPUT),  # classes that a held slot may be on, as bits
     ("w_job_pools", "i8", "J:CLASSES", INPUT),  # pools in which it may be, as bits
@@ -44,6 +45,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # w_stage_demand, but below any room for resources that do not decide what fits
     ("w_stage_fit", "i8", "G:DEMANDS, R", INPUT),
     ("w_stage_allowed", "i8", "G:CHOOSES", INPUT),  # classes of machines it may run on, as bits
+    ("w_stage_speed", "f8", "G:CLASS_SPEEDS, *", INPUT),  # on each class of machines
     ("w_stage_pools", "i8", "G:CLASSES", INPUT),  # pools of machines it can run in, as bits
     # stages of a kind have the same demand and may run on the same machines
     ("w_stage_kind", "i4", "G:KINDS", INPUT),
@@ -76,6 +78,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_capacity", "i8", "M:CAPACITIES, R", INPUT),  # quanta
     ("c_mach_scale", "f8", "R", INPUT),  # 1 / the largest amount on a machine
     ("c_mach_class", "i8", "M:CHOOSES", INPUT),  # the bit of its class
+    ("c_mach_kind", "i4", "M:CLASS_SPEEDS", INPUT),  # its class, a column of w_stage_speed
     ("c_mach_pool", "i8", "M:CLASSES", INPUT),  # the bit of its pool
     ("c_mach_device0", "i8", "M+1:CHOOSES", INPUT),  # its first device
     ("c_speed_time", "f8", "*", INPUT),  # start of each speed, s
@@ -147,6 +150,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_due", "f8", "J:INPUTS", 0),  # s, once they exist
     ("state_due_heap", "i4", "J:INPUTS", 0),
     ("state_failing", "i4", "J:INPUTS", 0),  # jobs that fail together
+    # jobs with a limit of run time that have started: a heap by its end
+    ("state_job_limit_at", "f8", "J:ENFORCES", inf),  # s, of its entry; inf for none
+    ("state_limit_heap", "i4", "J:ENFORCES", 0),
     # stages
     ("state_stage_next", "i4", "G", INPUT),  # tasks started
     ("state_stage_run", "i4", "G:BATCHES", INPUT),  # run of the task that starts next
@@ -173,6 +179,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_task_heap", "i4", "T:HEAPS", 0),  # a binary heap of ready turns in each stage's range
     # tasks that fail, and those whose output is lost
     ("state_task_failed", "i4", "T:FAILS", 0),  # attempts that have failed
+    ("state_task_speed", "f8", "T:RUN_SPEEDS", 1.0),  # of its last run
     ("state_task_rerun", "i1", "T:FAILS", 0),  # 1 if it runs again after it was done
     ("state_task_reader", "i4", "T:FAILS", -1),  # the first task that waits for its rerun
     ("state_task_reader_next", "i4", "T:FAILS", -1),
@@ -209,7 +216,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # running tasks, or batches of them
     ("state_slot_task", "i4", "S", 0),  # the first of a batch
     ("state_slot_count", "i4", "S:BATCHES", 1),  # tasks of the batch
-    ("state_slot_duration", "f8", "S:BATCHES", 0),  # of each of them, s
+    ("state_slot_duration", "f8", "S:BATCHES", 0),  # of each of them at speed 1, s
     ("state_slot_batch", "i8", "S:BATCHES", -1),  # number of the batch
     ("state_slot_stage", "i4", "S", 0),
     ("state_slot_machine", "i4", "S", 0),

@@ -1,10 +1,11 @@
-"""The heaps of the event loop: task ends, ready tasks, waiting stages, jobs that are due.
+"""The heaps of the event loop: task ends, ready tasks, waiting stages, jobs by time.
 
 - Running tasks are a binary heap by (finish time, task).
 - The ready tasks of a stage with one-to-one parents are a binary heap by their turn in the
   order of the stage (their index, or their position in ``p_task_order``), in the stage's range
   of ``state_task_heap``; ``state_stage_waiting`` is its size.
-- Jobs that wait for their inputs before they are submitted are a binary heap by (due time, row).
+- Jobs that wait for their inputs before they are submitted are a binary heap by (due time, row),
+  jobs with a limit of run time another by (end of the limit, row).
 - Waiting stages in queue order are one pairing heap a queue, its nodes the stages themselves: by
   rank of the job, then key and row of the stage. A node is a stage with a ready task, so a job that
   changes queue, limit or key moves its nodes and leaves no stale entry.
@@ -135,29 +136,39 @@ def binary_pop(heap, base, n):
 
 @part
 def due_push(st, j):
-    """Add job `j` to the binary heap by (due time, row)."""
-    heap, i = st.state_due_heap, st.state_i[N_DUE]
-    st.state_i[N_DUE] = i + 1
+    """Add job `j` to those that are due."""
+    job_rise(st.state_due_heap, st.state_job_due, st.state_i[N_DUE], j)
+    st.state_i[N_DUE] += 1
+
+
+@inlined
+def due_pop(st):
+    """Remove the job with the earliest due time."""
+    st.state_i[N_DUE] -= 1
+    job_pop(st.state_due_heap, st.state_job_due, st.state_i[N_DUE])
+
+
+@part
+def job_rise(heap, time, i, j):
+    """Let job `j` rise from position `i` of the binary heap of jobs by (time, row)."""
     while i > 0:
         up = (i - 1) >> 1
-        if _before(st, heap[up], j):
+        if _before(time, heap[up], j):
             break
         heap[i] = heap[up]
         i = up
     heap[i] = j
 
 
-@inlined
-def due_pop(st):
-    """Remove the job with the earliest due time."""
-    heap, n = st.state_due_heap, st.state_i[N_DUE] - 1
-    st.state_i[N_DUE] = n
+@part
+def job_pop(heap, time, n):
+    """Remove the first job of a binary heap by (time, row); `n` are left."""
     j = heap[n]
     i, child = 0, 1
     while child < n:
-        if child + 1 < n and _before(st, heap[child + 1], heap[child]):
+        if child + 1 < n and _before(time, heap[child + 1], heap[child]):
             child += 1
-        if _before(st, j, heap[child]):
+        if _before(time, j, heap[child]):
             break
         heap[i] = heap[child]
         i = child
@@ -165,10 +176,9 @@ def due_pop(st):
     heap[i] = j
 
 
-@inlined
-def _before(st, a, b):
-    due = st.state_job_due
-    return due[a] < due[b] or (due[a] == due[b] and a < b)
+@part
+def _before(time, a, b):
+    return time[a] < time[b] or (time[a] == time[b] and a < b)
 
 
 @part

@@ -9,7 +9,9 @@ from sim.engine.kernels.faults.rates import begin_task, leave_machine
 from sim.engine.kernels.features import (
     BATCHES,
     CHOOSES,
+    CLASS_SPEEDS,
     DYNAMIC_ORDER,
+    ENFORCES,
     EVICTS,
     GANGS,
     INPUTS,
@@ -37,6 +39,7 @@ from sim.engine.kernels.launch import launch, postpone_opening
 from sim.engine.kernels.resources import acquire_task, release_task
 from sim.engine.kernels.rigid.held import enter_slot, leave_slots, release_slots
 from sim.engine.kernels.service import accrue, drop_crossing
+from sim.engine.kernels.speeds import run_s, speed_on
 from sim.engine.kernels.state import (
     CONSTRAINED,
     EXPECTED,
@@ -56,6 +59,7 @@ from sim.engine.kernels.state import (
     RECORD,
     REMOTE,
 )
+from sim.engine.kernels.time_limits import follow_start
 from sim.engine.kernels.turns import bring_forward, has_heap, index_of, next_turn, turn_of
 from sim.engine.kernels.waiting import (
     kernel_queue,
@@ -153,6 +157,8 @@ def start_task(st, g, machine, in_held_slot, count):
     st.state_slot_start[slot] = start
     if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
         st.out_job_start[j] = start
+    if ENFORCES:
+        follow_start(st, j)
     st.state_job_started[j] += count
     st.state_job_running[j] += count
     if EVICTS:
@@ -166,7 +172,7 @@ def start_task(st, g, machine, in_held_slot, count):
     if VARIABLE_ENDS:
         begin_task(st, slot, start, _duration_s(st, slot))
     elif not BATCHES:
-        fin_push(st, start + duration, slot)
+        fin_push(st, start + run_s(st, g, machine, duration), slot)
     if st.state_stage_waiting[g] == 0:
         stage_drained(st, g)
     refresh_job(st, j)
@@ -176,7 +182,8 @@ def start_task(st, g, machine, in_held_slot, count):
 def _duration_s(st, slot):
     """Return the duration of the task in `slot` at full speed, s.
 
-    Longer than in the workload if its input is remote, shorter if this attempt fails.
+    Longer than in the workload if its input is remote, shorter if this attempt fails or on a fast
+    class of machines.
     """
     task, g = st.state_slot_task[slot], st.state_slot_stage[slot]
     duration = st.w_task_duration[task]
@@ -184,6 +191,9 @@ def _duration_s(st, slot):
         attempt = st.w_attempt0[task] + st.state_task_failed[task]
         if attempt < st.w_attempt0[task + 1]:
             duration = st.w_attempt_s[attempt]
+        if CLASS_SPEEDS:
+            st.state_task_speed[task] = speed_on(st, g, st.state_slot_machine[slot])
+    duration = run_s(st, g, st.state_slot_machine[slot], duration)
     if st.state_i[REMOTE] and st.w_stage_home[g] >= 0:
         home = (st.w_stage_home[g] + task - st.w_stage_task0[g]) % st.state_mach_free.shape[0]
         if home != st.state_slot_machine[slot]:
@@ -209,10 +219,11 @@ def end_task(st, slot):
     if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
     duration = st.state_slot_duration[slot] if BATCHES else st.w_task_duration[task]
+    ran_s = run_s(st, g, st.state_slot_machine[slot], duration)
     if LIMITS or not BATCHES:  # else nobody reads it
-        st.state_job_done_work[j] = less_each(st.state_job_done_work[j], -duration, count)
+        st.state_job_done_work[j] = less_each(st.state_job_done_work[j], -ran_s, count)
         if st.state_i[EXPECTED]:
-            st.state_stage_done_work[g] = less_each(st.state_stage_done_work[g], -duration, count)
+            st.state_stage_done_work[g] = less_each(st.state_stage_done_work[g], -ran_s, count)
     if (DYNAMIC_ORDER or SCORED or not BATCHES) and not st.state_i[PENDING]:
         weighted = weighted_s(st, g, duration)
         st.state_job_remaining[j] = less_each(st.state_job_remaining[j], weighted, count)
@@ -233,7 +244,7 @@ def end_task(st, slot):
         k = max(min(count, st.p_job_notify_at[j] - st.state_job_first_ended[j]), 0)
     for _ in range(k):
         st.state_job_first_ended[j] += 1
-        st.state_job_first_work[j] += duration
+        st.state_job_first_work[j] += ran_s
         if st.state_job_first_ended[j] == st.p_job_notify_at[j]:
             emit(st, TASKS_DONE, j)
     is_rerun = st.state_i[FAILS] and st.state_task_rerun[task]

@@ -1,8 +1,8 @@
 """The event loop: from instant to instant until all jobs are done or the policy has events.
 
 The order at one instant, so that a run is a function of its input alone: task ends by row, faults,
-timers (crossings of attained service by row, then the policy's timer), stages that open after a
-lag, arrivals by row, then the policy, then placement.
+jobs that are ended at their limit by row, timers (crossings of attained service by row, then the
+policy's timer), stages that open after a lag, arrivals by row, then the policy, then placement.
 
 Names in capitals such as POOL are features of a run: constants when its loop is compiled
 (`sim.engine.kernels.features`).
@@ -33,6 +33,7 @@ from sim.engine.kernels.features import (
     CHECKS,
     CLASSES,
     DYNAMIC_ORDER,
+    ENFORCES,
     EVICTS,
     GANGS,
     LEARNS,
@@ -73,6 +74,7 @@ from sim.engine.kernels.state import (
     LEARNING,
     N_EVENTS,
     N_FIN,
+    N_LIMITED,
     N_SERVICE,
     N_URGENT,
     NEXT_OUTAGE,
@@ -81,6 +83,8 @@ from sim.engine.kernels.state import (
     RESERVATIONS,
     TIMER,
 )
+from sim.engine.kernels.time_limits import next_limit
+from sim.engine.kernels.timeouts import time_out
 from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, update_wait_queue
 
 DONE, NEEDS_POLICY, STUCK, FULL, WRONG = range(5)
@@ -133,6 +137,8 @@ def run(st, changed, n_changed):
         _process_ends(st)
         if VARIABLE_ENDS:
             outages(st)
+        if ENFORCES:
+            time_out(st)
         if SERVICE:
             _crossings(st)
         if st.state_f[TIMER] <= now:
@@ -157,6 +163,8 @@ def _next_time(st):
         time = min(time, st.w_outage_time[outage])
     if REPLANS:
         time = min(time, next_wake(st))
+    if ENFORCES:
+        time = next_limit(st, time)
     if SERVICE:
         time = _next_crossing(st, time)
     if LEARNS and st.state_i[LEARNING]:
@@ -244,6 +252,8 @@ def _tick(st):
 def _count_idle(st):
     """Count the ticks in a row with nothing left that could change anything."""
     idle = st.state_i[N_FIN] == 0 and next_arrival(st) == math.inf
+    if ENFORCES:
+        idle = idle and st.state_i[N_LIMITED] == 0
     st.state_i[IDLE_TICKS] = st.state_i[IDLE_TICKS] + 1 if idle else 0
 
 

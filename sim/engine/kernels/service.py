@@ -8,7 +8,7 @@ comes up; a rising rate moves it forward at once.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import VARIABLE_ENDS
+from sim.engine.kernels.features import CLASS_SPEEDS, VARIABLE_ENDS
 from sim.engine.kernels.state import LAUNCH, N_SERVICE, NOW
 
 
@@ -31,9 +31,9 @@ def crossing(st, j):
     """Return the time at which job `j` crosses its threshold if nothing changes, inf for never."""
     running = st.state_job_running[j]
     limit = threshold(st, j)
-    is_bounded = not VARIABLE_ENDS and not st.state_i[LAUNCH]
+    is_bounded = not VARIABLE_ENDS and not CLASS_SPEEDS and not st.state_i[LAUNCH]
     if is_bounded and limit > st.w_job_work[j] * (1 + 1e-9):
-        return math.inf  # a job ends no later than it has had all its work, if nothing delays it
+        return math.inf  # a job ends once it has had all its work, if nothing delays it
     if st.state_job_attained[j] >= limit:
         return st.state_job_since[j]
     if running == 0:

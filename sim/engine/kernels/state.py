@@ -36,6 +36,7 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     NEXT_JOB,
     N_ARRIVED,
     N_DUE,
+    N_LIMITED,
     NEXT_OUTAGE,
     JOBS_LEFT,
     N_FIN,
@@ -108,13 +109,13 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     LEARNING,
     ESTIMATES,
     REFINE_ALL,
-) = range(74)
-N_I = 74
+) = range(75)
+N_I = 75
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
-# grow. N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened since all
-# jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop; N_OVER:
-# jobs above their run limit; BARRED: pools of machines that the stage to be placed may not take;
-# BROKEN, BROKEN_ROW: a `sim.engine.kernels.conserve` code in a checked run, and where.
+# grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
+# since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
+# N_OVER: jobs above their run limit; BARRED: pools of machines that the stage to be placed may not
+# take; BROKEN, BROKEN_ROW: a `sim.engine.kernels.conserve` code in a checked run, and where.
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.

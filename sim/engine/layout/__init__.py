@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import filled, frozen
-from sim.cluster.fits import check_task_room, max_running
+from sim.cluster.fits import check_task_room, has_enforced_limits, max_running
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.fields import FIELDS
 from sim.engine.kernels.state import READ_ONLY
@@ -28,6 +28,7 @@ from sim.engine.layout.columns import (
     gang_slots,
     has_remote_penalty,
     input_fields,
+    job_limits,
     missing_parent_tasks,
     o2o_bits,
     order_resources,
@@ -40,6 +41,7 @@ from sim.engine.layout.features import event_capacity, registers, select_feature
 from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
+from sim.engine.layout.speeds import speed_fields
 from sim.engine.layout.tasks import by_turn, max_priority, turns, uniform_stages
 from sim.engine.plan import Event, Plan
 
@@ -84,7 +86,8 @@ def lay_out(
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
-    flags[layout.STOPS] = record_tasks and restarts
+    enforces = has_enforced_limits(columns, cluster)
+    flags[layout.STOPS] = record_tasks and (restarts or enforces)
     n_binding = n_rigid if variable_ends else n_fit
     n_slots = max_running(demand[:, :n_binding], total[:n_binding], n_tasks)
     flags[layout.N_SLOT_FREE] = n_slots
@@ -126,6 +129,7 @@ def lay_out(
         "STOPS": bool(flags[layout.STOPS]),
         "SINGLES": "BATCHES" not in features,
         "MERGED": "PLACES" in features or plan.replan is not None,
+        "RUN_SPEEDS": fails and "CLASS_SPEEDS" in features,
         "REPLANNED": plan.replan is not None,
         "RESERVED": plan.reservations > 0,
         "SCAN": plans,
@@ -155,6 +159,7 @@ def lay_out(
         "w_job_min_tasks": columns.job_min_tasks,
         "w_job_org": org,
         "w_job_work": columns.job_work,
+        "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
         "w_job_slot": gang_slots(columns, demand, cluster.unit, gangs),
         "w_job_held0": held0 if gangs else held0[:1],
         "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],
@@ -178,6 +183,7 @@ def lay_out(
         "w_edge_kind": columns.edge_kind,
         **cluster.outages.in_order(),
         **choice,
+        **speed_fields(columns, cluster, "CLASS_SPEEDS" in features),
         "c_mach_scale": 1.0 / np.maximum(capacity.max(axis=0), 1),
         "c_mach_pool": mach_pool if "CLASSES" in features else mach_pool[:1],
         "c_total": total,

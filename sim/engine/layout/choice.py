@@ -81,7 +81,8 @@ def lay_out_choice(
     n_kinds: int,
 ) -> dict[str, NDArray[Any]]:
     """Return the fields; whether scores are cached depends on the number of kinds of stages."""
-    if flags[register.MACHINE_CHOICE] and n_kinds * len(capacity) <= MAX_SCORES:
+    rule = flags[register.MACHINE_CHOICE]
+    if rule not in (Machine.FIRST, Machine.FASTEST) and n_kinds * len(capacity) <= MAX_SCORES:
         flags[register.CACHES_SCORES] = 1
     device, per_device = int(flags[register.DEVICE]), int(flags[register.DEVICE_QUANTA])
     n_devices = (

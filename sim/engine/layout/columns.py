@@ -151,3 +151,14 @@ def input_fields(columns: Columns, reads_inputs: bool) -> dict[str, NDArray[Any]
         "w_input_reader": readers,
         "state_job_missing": np.bincount(readers, minlength=n).astype(np.int32),
     }
+
+
+def job_limits(columns: Columns, enforces: bool, is_needed: bool) -> F8:
+    """Return the limit of run time at which each job is ended, (J,) s; inf for none.
+
+    (1,) if the run does not need them.
+    """
+    if not enforces:
+        return np.full(len(columns.job_submit) if is_needed else 1, np.inf)
+    limit: F8 = np.where(np.isnan(columns.job_requested), np.inf, columns.job_requested)
+    return limit

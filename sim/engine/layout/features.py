@@ -10,7 +10,8 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
-from sim.cluster.fits import has_constraints
+from sim.cluster.fits import has_constraints, has_enforced_limits
+from sim.cluster.speeds import class_speeds
 from sim.engine.kernels import features as has
 from sim.engine.kernels import launch as lag
 from sim.engine.kernels import state as register
@@ -27,7 +28,8 @@ _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
 _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 """Features with which each task moves by itself."""
-_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH, has.VARIABLE_ENDS, has.CHOOSES}
+_CHEAP = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH, has.CLASS_SPEEDS}
+_WIDE = {*_CHEAP, has.VARIABLE_ENDS, has.ENFORCES, has.CHOOSES}
 
 
 def select_features(
@@ -81,8 +83,8 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     tests for instance; each costs more to compile, and a run more time.
     """
     if has.BATCHES in needed:
-        rest = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
-        return rest if needed & {has.STRICT, has.CLASSES, has.SKIP} else rest | {has.SCORED}
+        packs = not needed & {has.STRICT, has.CLASSES, has.SKIP}
+        return _CHEAP | {has.SCORED} if packs else _CHEAP
     if has.STRICT in needed:
         return _WIDE | {has.EVICTS}
     if has.CLASSES in needed:
@@ -109,6 +111,7 @@ def _needed(
     inputs = bool(columns.job_input_mode.any())
     variable_ends = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
     variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
+    enforces = has_enforced_limits(columns, cluster)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
     plans = bool(plan.reservations or plan.replan)
     fit = Fit.SKIP if plans else plan.fit
@@ -120,7 +123,12 @@ def _needed(
     if cluster.unit and not gangs and not scored and not plans:
         fit = Fit.STRICT  # equal demands: the room of one task fits any other
         rare = (
-            limits or inputs or variable_ends or events != Event.NONE or columns.stage_n_o2o.any()
+            limits
+            or inputs
+            or variable_ends
+            or enforces
+            or events != Event.NONE
+            or columns.stage_n_o2o.any()
         )
         in_order = plan.task_order is None and plan.task_prefers is None
         true_durations = bool(np.isnan(plan.stages["expected_s"]).all())
@@ -146,9 +154,11 @@ def _needed(
         has.SERVICE: bool(thresholds or events & Event.SERVICE),
         has.LIMITS: limits or events != Event.NONE or plan.learning is not None,
         has.LEARNS: plan.learning is not None,
+        has.CLASS_SPEEDS: class_speeds(columns, cluster) is not None,
         has.GANGS: gangs,
         has.INPUTS: inputs,
-        has.VARIABLE_ENDS: bool(variable_ends or overbook),
+        has.VARIABLE_ENDS: bool(variable_ends or overbook or enforces),
+        has.ENFORCES: enforces,
         has.EVICTS: plan.evict,
         has.RESERVES: plan.reservations > 0,
         has.REPLANS: plan.replan is not None,

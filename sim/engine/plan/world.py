@@ -26,7 +26,7 @@ class Event(IntFlag):
     SERVICE = 16  #: a job's attained service crossed its ``service_at``
     TIMER = 32
     FAULT = 64  #: a machine was lost or came back
-    JOB_FAILED = 128  #: an input was missing; the job may be submitted or not
+    JOB_FAILED = 128  #: an input was missing, or a limit of run time is over; submitted or not
     REFINED = 256  #: more is known of a job (`sim.engine.plan.learning`)
 
 
@@ -48,13 +48,14 @@ class World:
         The seed of the run.
     view : Mapping of str to array
         Live read-only views of the kernel's counters, one entry a job: ``left`` (unfinished
-        tasks), ``running``, ``started`` (except those lost with their machine), ``done``
-        (finished tasks), ``done_work`` (their summed durations, s), ``first_work`` (the same of
-        the first ``notify_at`` started tasks), ``submit`` (s; that of the workload until it
-        happens), ``start`` and ``finish`` (s, NaN before), ``failed`` (0 or 1), ``turn`` (how many
-        were submitted before it, -1 until it is). One entry a stage: ``stage_left`` (unfinished
-        tasks), ``stage_started`` (except those lost or evicted) and, if the plan sets the stage
-        column ``expected_s``, ``stage_done_work`` (summed durations of the finished tasks, s).
+        tasks; 0 once it is ended at its limit), ``running``, ``started`` (except those lost with
+        their machine), ``done`` (finished tasks), ``done_work`` (their summed durations at the
+        speed of their machines' classes, s), ``first_work`` (the same of the first ``notify_at``
+        started tasks), ``submit`` (s; that of the workload until it happens), ``start`` and
+        ``finish`` (s, NaN before), ``failed`` (0 or 1; 2 if it was ended at its limit), ``turn``
+        (how many were submitted before it, -1 until it is). One entry a stage: ``stage_left``
+        (unfinished tasks), ``stage_started`` (except those lost or evicted) and, if the plan sets
+        the stage column ``expected_s``, ``stage_done_work`` (``done_work`` of its tasks, s).
     """
 
     columns: Columns

@@ -73,6 +73,7 @@ def test_load(rigid):
     assert n["of_machine"] == 22 / 3610
     assert (n["peak_cpu"], n["peak_mem"]) == (5.0, 12.0)
     assert (n["time_known"], n["time_used_p50"], n["time_exceeded"]) == (0.75, 1.0, 1 / 3)
+    assert n["time_censored"] == 2 / 3
     assert n["used_mem"] == (80 + 40 + 120) / (160 + 40 + 120)
 
 

@@ -18,7 +18,7 @@ COLUMNS = (
     *("task_start", "task_finish", "task_machine", "job_estimate"),
     *("job_submit", "job_start", "job_finish", "job_failed"),
 )
-VIEWS = ("done_work", "first_work", "turn", "stage_started")
+VIEWS = ("done_work", "first_work", "turn", "stage_started", "failed", "left", "started")
 LEARNT = ("mean_s", "work_s", "n_tasks", "runs")
 
 
@@ -61,6 +61,8 @@ def run_reference(workload, cluster, policy) -> tuple[Any, dict[str, Any]]:
 
 def _outcome(run, stops, seen, policy, cluster) -> dict[str, Any]:
     columns = {name: np.array(getattr(run, name)) for name in COLUMNS}
+    if cluster.enforce_limits:
+        columns["job_timeout"] = np.array(run.job_timeout)
     if cluster.devices:
         columns["task_devices"] = np.array(run.task_devices)
     if run.task_placed is not None:

@@ -27,6 +27,7 @@ MECHANISMS = (
     *("launch lags", "stage lags", "hard queues", "weighted queues", "fungible", "classes"),
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
+    *("speeds", "limits"),
 )
 LEAN = (
     ("pool", "like tasks", "barriers"),
@@ -40,6 +41,15 @@ LEAN = (
     ("pack", "fungible"),
     ("per class", "like tasks"),
     ("per class", "classes"),
+    ("speeds", "like tasks"),
+    ("speeds", "pack", "like tasks"),
+    ("speeds", "choice"),
+    ("limits", "inputs", "gangs"),
+    ("limits", "reservations"),
+    ("limits", "planning"),
+    ("limits", "learning", "failures", "callbacks"),
+    ("limits", "launch lags", "outages"),
+    ("speeds", "failures", "learning", "callbacks"),
     ("devices", "choice"),
     ("holds", "barriers"),
     ("skip", "callbacks", "equal demands"),
@@ -120,6 +130,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             "stages": stages,
         }
         n_tasks = sum(len(stage["durations_s"]) for stage in stages)
+        if "limits" in on and rng.random() < 0.8:
+            job["requested_s"] = float(rng.choice([0.5, 1.0, 1.5, 3.0, 4.5, 10.0]))
         if "inputs" in on and rng.random() < 0.7:
             job["input_mode"] = str(rng.choice(["none", "blind", "poll", "poll"]))
             job["poll_lag_s"] = float(rng.choice([0.0, 0.0, 1.5]))
@@ -158,6 +170,9 @@ def _stage(rng: np.random.Generator, on: set[str], rigid: bool, s: int) -> World
     stage["parents"] = {name: kind for name, kind in parents.items() if rng.random() < 0.35}
     if "classes" in on:
         stage["runs_on"] = str(rng.choice(["", "", "a", "b", "b|a", "a|elsewhere"]))
+    if "speeds" in on and rng.random() < 0.8:
+        kinds = rng.choice(["a", "b", "elsewhere"], rng.integers(1, 4), replace=False)
+        stage["speed"] = {str(kind): float(rng.choice([0.3, 1.0, 2.0, 3.0])) for kind in kinds}
     return stage
 
 
@@ -187,7 +202,7 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     hard = "hard queues" in on
     many = 3 if rigid or hard or "gangs" in on else 1
     cluster: World = {}
-    if on & {"classes", "devices", "per class"}:
+    if on & {"classes", "devices", "per class", "speeds"}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
         cluster["kinds"] = [
             {name: value for name, value in kind.items() if name != "devices" or name in on}
@@ -209,6 +224,8 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
         cluster["queues"] = {
             "mode": sorted(queues)[0].partition(" ")[0], "shares": dict.fromkeys(QUEUES, 1 / 3)
         }  # fmt: skip
+    if "limits" in on:
+        cluster["enforce_limits"] = True
     return cluster | _times(rng, on, 4 if "kinds" in cluster else 2)
 
 
@@ -279,7 +296,7 @@ class AnyMechanism(AnyPlan):
         plan.held_machines = self.n_held
         if self.chooses:
             rng = np.random.default_rng([self.plan_seed, 3])
-            machine = Machine.FIRST if self.fit == "pack" else Machine(int(rng.integers(5)))
+            machine = Machine.FIRST if self.fit == "pack" else Machine(int(rng.integers(6)))
             mix = Mix.from_columns(world.columns, world.cluster)
             plan.choice = Choice(machine, Device(int(rng.integers(3))), mix)
         return memory
@@ -352,6 +369,7 @@ def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
     if "launch" in spec:
         cluster = cluster.with_launch(**spec["launch"])
     cluster = cluster.with_stage_lag(spec.get("stage_lag_s", 0.0))
+    cluster = cluster.with_limits(spec.get("enforce_limits", False))
     if "queues" in spec:
         names = set(workload.columns.queue_names)
         shares = {n: s for n, s in spec["queues"]["shares"].items() if n in names}

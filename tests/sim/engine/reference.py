@@ -19,8 +19,10 @@ from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
+from tests.sim.engine.reference_limits import Limits
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
+from tests.sim.engine.reference_speeds import Speeds
 
 INF = math.inf
 
@@ -43,7 +45,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Choosing, Launching, Replanning):
+class _Run(Choosing, Launching, Limits, Replanning, Speeds):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -68,6 +70,7 @@ class _Run(Choosing, Launching, Replanning):
         }
         self.world = World(c, cluster, seed, self.view)
         self.memory = policy.begin(self.world, self.plan)
+        self._init_limits(cluster)
         self._init_cluster(workload, cluster)
         self._init_launches(cluster)
         self.stage_lag_s = cluster.stage_lag_s
@@ -165,6 +168,7 @@ class _Run(Choosing, Launching, Replanning):
         self.restarts = bool(self.outages) or fails or self.plan.evict
         self.variable_ends = (
             self.restarts
+            or self.enforces
             or len(self.speeds) > 1
             or len(self.deciding) < len(names)
             or (pack and bool(self.fungible))
@@ -187,6 +191,7 @@ class _Run(Choosing, Launching, Replanning):
             self._stop_gangs()
             while self.outages and self.outages[0][0] <= self.now:
                 self._outage(*self.outages.pop(0)[1:])
+            self._time_out_jobs()
             for j in range(self.n_jobs):
                 while self._crossing(j) <= self.now:
                     self._cross(j)
@@ -206,6 +211,7 @@ class _Run(Choosing, Launching, Replanning):
         return SimpleNamespace(
             job_submit=self.view["submit"],
             job_failed=self.view["failed"].astype(bool),
+            job_timeout=self.view["failed"] == 2,
             job_start=self.view["start"],
             job_finish=self.view["finish"],
             task_start=self.task_start,
@@ -224,6 +230,7 @@ class _Run(Choosing, Launching, Replanning):
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
         times += [self._crossing(j) for j in range(self.n_jobs)]
+        times += [self._limit_end(j) for j in range(self.n_jobs)]
         times += [time for g in range(len(self.size)) if (time := self._opening(g)) > self.now]
         times += [self._next_wake()] if self.plan.replan else []
         return min(times)
@@ -242,13 +249,13 @@ class _Run(Choosing, Launching, Replanning):
             return INF
         if self.c.job_input_mode[j] != 2:
             return submit
-        output_times = [float(self.view["finish"][i]) for i in self.inputs[j]]
+        output_times = [self._output_s(i) for i in self.inputs[j]]
         if any(math.isnan(t) for t in output_times):
             return INF
         return max([submit] + [t + float(self.c.job_poll_lag[j]) for t in output_times])
 
     def _arrive(self, j):
-        output_times = self.view["finish"][self.inputs[j]]
+        output_times = [self._output_s(i) for i in self.inputs[j]]
         if self.c.job_input_mode[j] == 1 and np.isnan(output_times).any():
             self._fail(j)
             return
@@ -257,10 +264,10 @@ class _Run(Choosing, Launching, Replanning):
         self.view["submit"][j] = self.since[j] = self.now
         self._emit(Event.JOB_ARRIVED, j)
 
-    def _fail(self, j):
+    def _fail(self, j, why=1):
         failing = [j]
         for i in failing:
-            self.view["failed"][i] = 1
+            self.view["failed"][i] = why if i == j else 1
             self._emit(Event.JOB_FAILED, i)
             polling = [r for r in self.readers[i] if self.c.job_input_mode[r] == 2]
             failing += [r for r in polling if r not in failing and not self.view["failed"][r]]
@@ -306,6 +313,7 @@ class _Run(Choosing, Launching, Replanning):
                 learning.mean_s[i] = learning.work_s[i] / learning.n_tasks[i]
             if learning.group[0, g] >= 0:
                 learning.runs[learning.group[0, g]] += 1
+        self.live -= {g for g in self.live if self.view["failed"][self.c.stage_job[g]]}
         for j in arrived:
             self.live |= set(self.job_stages[j])
         jobs = sorted({int(self.c.stage_job[g]) for g in self.live}) if is_time else arrived
@@ -345,7 +353,7 @@ class _Run(Choosing, Launching, Replanning):
         limit = min(self._thresholds(j))
         if j not in self.submitted or self.view["left"][j] == 0:
             return INF
-        is_bounded = not self.variable_ends and not self.lag
+        is_bounded = not self.variable_ends and not self.lag and not self._has_speeds()
         if is_bounded and limit > self.c.job_work[j] * (1 + 1e-9):
             return INF
         if self.attained[j] >= limit:
@@ -416,6 +424,7 @@ class _Run(Choosing, Launching, Replanning):
         duration = float(c.task_duration[task])
         if self._failing_attempts(task):
             duration = self._failing_attempts(task)[0][0]
+        duration /= self._speed(g, machine)
         home = c.stage_home[g] + task - c.stage_task0[g]
         if c.stage_home[g] >= 0 and home % len(self.free) != machine:
             duration *= float(c.stage_remote_factor[g])
@@ -431,9 +440,9 @@ class _Run(Choosing, Launching, Replanning):
         self.task_done[task] = True
         self.task_finish[task] = self.now
         self._accrue(j)
-        view["done_work"][j] += c.task_duration[task]
+        view["done_work"][j] += self._run_s(task, g, machine)
         view["stage_left"][g] -= 1
-        view["stage_done_work"][g] += c.task_duration[task]
+        view["stage_done_work"][g] += self._run_s(task, g, machine)
         if not self._pending():
             self.remaining[j] -= self._weighted_s(g, task)
         view["running"][j] -= 1
@@ -444,7 +453,7 @@ class _Run(Choosing, Launching, Replanning):
             first = self.first_done[j] < self.plan.jobs["notify_at"][j]
         if first:
             self.first_done[j] += 1
-            view["first_work"][j] += c.task_duration[task]
+            view["first_work"][j] += self._run_s(task, g, machine)
             if self.first_done[j] == self.plan.jobs["notify_at"][j]:
                 self._emit(Event.TASKS_DONE, j)
         base = c.stage_task0[g]
@@ -512,7 +521,7 @@ class _Run(Choosing, Launching, Replanning):
         self._forget_launch(j, task)
         self.first_started[j] -= first
         self._leave(task, g, machine, in_held_slot)
-        if in_held_slot:
+        if in_held_slot and reason != "timeout":
             self.stopping.add(j)
 
     # ---- failures, and outputs that are lost
@@ -546,8 +555,9 @@ class _Run(Choosing, Launching, Replanning):
         view["stage_left"][g] += 1
         view["left"][j] += 1
         view["done"][j] -= 1
-        view["done_work"][j] -= c.task_duration[lost]
-        view["stage_done_work"][g] -= c.task_duration[lost]
+        ran_s = self._run_s(lost, g, self.task_machine[lost])
+        view["done_work"][j] -= ran_s
+        view["stage_done_work"][g] -= ran_s
         self.remaining[j] += self._weighted_s(g, lost)
 
     # ---- slow periods
@@ -653,9 +663,7 @@ class _Run(Choosing, Launching, Replanning):
                 wait = max(wait, end)
         self.free[m] = [f - d for f, d in zip(self.free[m], self.demand[g], strict=True)]
         duration = self.plan.stages["expected_s"][g] if self.seen else None
-        duration = float(
-            self.c.task_duration[self._next_task(g, m)] if duration is None else duration
-        )
+        duration = float(self._run_s(self._next_task(g, m), g, m) if duration is None else duration)
         delay = (duration / self._rate(g, m) - duration) * float(weight[g])
         for (_, _, resident_stage, _, _, _), remaining_s, end in zip(
             residents, remaining, ends, strict=True
@@ -746,7 +754,11 @@ class _Run(Choosing, Launching, Replanning):
         for m in range(len(self.free)):
             n_slots = 0 if m in barred else self._slots_on(j, m)
             if n_slots > 0:
-                score = 0 if rule == Machine.FIRST else self._machine_score(rule, slot, m)
+                score = (
+                    0
+                    if rule == Machine.FIRST
+                    else self._machine_score(rule, self.job_stages[j][0], slot, m)
+                )
                 ranked.append((score, m, min(n_slots, n_needed)))
         machines = [m for _, m, n_slots in sorted(ranked) for _ in range(n_slots)][:n_needed]
         if len(machines) < n_needed or not self._within_cap(j, slot, n_needed):
@@ -957,7 +969,7 @@ class _Run(Choosing, Launching, Replanning):
         machines = [m for m in self._machines(g) if m not in barred]
         if not machines:
             return False
-        self._start(g, self._best_machine(self.demand[g], machines))
+        self._start(g, self._best_machine(g, self.demand[g], machines))
         return True
 
     def _pack(self):

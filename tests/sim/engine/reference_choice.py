@@ -96,15 +96,17 @@ class Choosing:
         for d in devices:
             self.devices[m][d] += self._device_demand(demand)[1]
 
-    def _best_machine(self, demand, machines):
+    def _best_machine(self, g, demand, machines):
         rule = self.plan.choice.machine
         if rule == Machine.FIRST or self.unit:
             return machines[0]
-        return min(machines, key=lambda m: (self._machine_score(rule, demand, m), m))
+        return min(machines, key=lambda m: (self._machine_score(rule, g, demand, m), m))
 
-    def _machine_score(self, rule, demand, m):
+    def _machine_score(self, rule, g, demand, m):
         if rule == Machine.PACKED:
             return self._packed(demand, m)
+        if rule == Machine.FASTEST:
+            return -self._speed(g, m)
         if rule == Machine.FRAGMENTATION:
             amount = self._device_demand(demand)[1]
             if amount < self.device_quanta and self.plan.choice.device == Device.FRAGMENTATION:

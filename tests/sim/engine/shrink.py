@@ -31,7 +31,9 @@ def _candidates(world: World) -> Iterator[World]:
     for j in range(len(world["jobs"])):
         if len(world["jobs"]) > 1:
             yield _without_job(world, j)
-    for part in ("outages", "slowdowns", "launch", "stage_lag_s", "queues", "fungible"):
+    for part in (
+        *("outages", "slowdowns", "launch", "stage_lag_s", "enforce_limits", "queues", "fungible"),
+    ):
         if part in world["cluster"]:
             yield _with(world, "cluster", part)
     for name, off in (("callbacks", False), ("learns", False), ("chooses", False), ("n_held", 0)):
@@ -52,6 +54,8 @@ def _candidates(world: World) -> Iterator[World]:
                 yield _with_stage(world, j, s, parents={})
             if stage.get("runs_on"):
                 yield _with_stage(world, j, s, runs_on="")
+            if stage.get("speed"):
+                yield _with_stage(world, j, s, speed={})
 
 
 def _with(world: World, part: str, left_out: str) -> World:

@@ -11,6 +11,8 @@ import pytest
 
 from sim.base.errors import InputError
 from sim.base.jit import JIT
+from sim.cluster.fits import has_enforced_limits
+from sim.cluster.speeds import class_speeds
 from tests.examples import examples
 from tests.fuzz import worlds
 from tests.sim.engine import compared, outcome
@@ -77,12 +79,14 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["fungible"] += bool(cluster.fungible)
         seen["devices"] += cluster.devices is not None
         seen["classes"] += len(workload.columns.runs_on) > 1
+        seen["speeds"] += class_speeds(workload.columns, cluster) is not None
+        seen["limits"] += has_enforced_limits(workload.columns, cluster)
         seen["callbacks"] += getattr(policy, "callbacks", False)
         seen["evictions"] += getattr(policy, "evicts", False)
         seen["holds"] += getattr(policy, "n_held", 0) > 0
         seen["choice"] += getattr(policy, "chooses", False)
     assert min(seen.values()) >= 10
-    assert len(seen) == 18
+    assert len(seen) == 20
 
 
 def delayed(world):

@@ -179,6 +179,8 @@ def test_launch_lags_are_drawn_from_the_seed(workload: Workload) -> None:
     assert clusters.with_faults(bare, config(launch_s=None), 1) is bare
     assert clusters.with_faults(bare, config(stage_lag_s=None), 1) is bare
     assert clusters.with_faults(bare, config(stage_lag_s=0.5), 1).stage_lag_s == 0.5
+    assert clusters.with_faults(bare, config(enforce_limits=False), 1) is bare
+    assert clusters.with_faults(bare, config(enforce_limits=True), 1).enforce_limits
 
 
 def test_a_policy_with_a_lag_of_its_own_gets_no_launch_lags() -> None:
@@ -209,6 +211,12 @@ def test_launch_lags_that_can_not_be_are_refused(launch_s: Any, text: str) -> No
 def test_stage_lags_that_can_not_be_are_refused(lag: Any) -> None:
     with pytest.raises(InputError, match=r"cluster\.stage_lag_s"):
         cluster_checks.check(config(stage_lag_s=lag))
+
+
+@pytest.mark.parametrize("enforce", [1, "yes", 0.5])
+def test_limits_are_enforced_or_not(enforce: Any) -> None:
+    with pytest.raises(InputError, match=r"cluster\.enforce_limits"):
+        cluster_checks.check(config(enforce_limits=enforce))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from sim.engine.kernels.choosing.devices import (
     takes_part,
 )
 from sim.engine.kernels.choosing.fragments import increase, min_increase
+from sim.engine.kernels.speeds import speed_on
 from sim.engine.kernels.state import (
     CACHES_SCORES,
     DEVICE_CHOICE,
@@ -24,7 +25,7 @@ from sim.engine.kernels.state import (
     RECORD,
 )
 
-BEST_FIT, LEAST_DOT, PACKED, FRAGMENTATION = 1, 2, 3, 4
+BEST_FIT, LEAST_DOT, PACKED, FRAGMENTATION, FASTEST = range(1, 6)
 FIRST, TIGHTEST, LEAST_FRAGMENTATION = 0, 1, 2
 
 
@@ -32,10 +33,10 @@ FIRST, TIGHTEST, LEAST_FRAGMENTATION = 0, 1, 2
 def score_of(st, g, machine):
     """Return the score of `machine` for a task of stage `g`."""
     if not st.state_i[CACHES_SCORES]:
-        return score(st, st.w_stage_demand, g, machine)
+        return score(st, st.w_stage_demand, g, g, machine)
     kind, version = st.w_stage_kind[g], st.state_mach_version[machine]
     if st.state_score_version[kind, machine] != version:
-        st.state_score[kind, machine] = score(st, st.w_stage_demand, g, machine)
+        st.state_score[kind, machine] = score(st, st.w_stage_demand, g, g, machine)
         st.state_score_version[kind, machine] = version
     return st.state_score[kind, machine]
 
@@ -81,8 +82,11 @@ def _device_for(st, demand, row, machine):
 
 
 @part
-def score(st, demand, row, machine):
-    """Return the score of `machine`, which has room, for the demand in `row`."""
+def score(st, demand, row, g, machine):
+    """Return the score of `machine`, which has room, for the demand in `row`: a task of stage `g`.
+
+    Or for a slot, in which tasks of stage `g` run first.
+    """
     rule = st.state_i[MACHINE_CHOICE]
     if rule == FRAGMENTATION:
         if st.state_i[DEVICE_CHOICE] == LEAST_FRAGMENTATION or not takes_part(st, demand, row):
@@ -90,6 +94,8 @@ def score(st, demand, row, machine):
         return increase(st, demand, row, machine, _device_for(st, demand, row, machine))
     if rule == PACKED:
         return _packed(st, demand, row, machine)
+    if rule == FASTEST:
+        return -speed_on(st, g, machine)
     total = 0.0
     for r in range(st.c_alignment_scale.shape[1]):
         free, amount = st.state_mach_free[machine, r], demand[row, r]

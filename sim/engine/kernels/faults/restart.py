@@ -20,6 +20,7 @@ from sim.engine.kernels.choosing.devices import n_by_devices
 from sim.engine.kernels.faults.rates import clear_end, leave_machine
 from sim.engine.kernels.features import (
     CHOOSES,
+    CLASS_SPEEDS,
     DYNAMIC_ORDER,
     EVICTS,
     GANGS,
@@ -57,7 +58,7 @@ from sim.engine.kernels.state import (
 from sim.engine.kernels.turns import turn_of
 from sim.engine.kernels.waiting import is_listed, stage_ready, update_rank
 
-FAILED, INPUT_LOST, OUTPUT_LOST, MACHINE_LOST, EVICTED, GANG_STOPPED = range(6)
+FAILED, INPUT_LOST, OUTPUT_LOST, MACHINE_LOST, EVICTED, GANG_STOPPED, TIMEOUT = range(7)
 """Reasons for which attempts are stopped (`sim.engine.stops.REASONS`)."""
 
 
@@ -92,7 +93,8 @@ def stop_task(st, slot, reason):
     st.state_stage_next[g] -= 1
     if GANGS and st.state_slot_flag[slot] & HELD:
         leave_slots(st, j, slot, 1)
-        list_to_stop(st, j)
+        if reason != TIMEOUT:
+            list_to_stop(st, j)
     else:
         if CHOOSES and st.state_i[CONSTRAINED]:
             release_task_devices(st, slot)
@@ -227,9 +229,10 @@ def _rerun(st, task, g):
     st.state_stage_left[g] += 1
     st.state_job_left[j] += 1
     st.state_job_done[j] -= 1
-    st.state_job_done_work[j] -= duration
+    ran_s = duration / st.state_task_speed[task] if CLASS_SPEEDS else duration
+    st.state_job_done_work[j] -= ran_s
     if st.state_i[EXPECTED]:
-        st.state_stage_done_work[g] -= duration
+        st.state_stage_done_work[g] -= ran_s
     st.state_job_remaining[j] += weighted_s(st, g, duration)
     st.state_stage_next[g] -= 1
     requeue_task(st, g, task)

@@ -19,6 +19,7 @@ from sim.engine.kernels.packing.score import (
     task_worth,
 )
 from sim.engine.kernels.resources import demand_row
+from sim.engine.kernels.speeds import run_s
 from sim.engine.kernels.state import EXPECTED, N_REFUSED, N_RIGID
 from sim.engine.kernels.turns import next_task
 from sim.engine.kernels.worth import remaining_over_worth
@@ -190,7 +191,7 @@ def _duration_s(st, g, machine):
     return (
         st.p_stage_expected_s[g]
         if st.state_i[EXPECTED]
-        else st.w_task_duration[next_task(st, g, machine)]
+        else run_s(st, g, machine, st.w_task_duration[next_task(st, g, machine)])
     )
 
 

@@ -53,7 +53,7 @@ def _next_machine(st, j, machine):
     best, least = -1, 0.0
     for other in range(st.state_mach_free.shape[0]):
         if slots_on(st, j, other) > 0:
-            other_score = score(st, st.w_job_slot, j, other)
+            other_score = score(st, st.w_job_slot, j, st.w_job_stage0[j], other)
             if best < 0 or other_score < least:
                 best, least = other, other_score
     return best

@@ -1,0 +1,27 @@
+"""Speed by class of machines: a task's duration is divided by that of its machine.
+
+In this order, so that bits are defined: the duration, or the time until a failing attempt ends,
+divided by the speed; times the remote factor; then slow periods and the rates of overbooked
+machines (`sim.engine.kernels.faults.rates`).
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.base.jit import part
+from sim.engine.kernels.features import CLASS_SPEEDS
+
+
+@part
+def speed_on(st, g, machine):
+    """Return the speed of the tasks of stage `g` on `machine`."""
+    if CLASS_SPEEDS:
+        return st.w_stage_speed[g, st.c_mach_kind[machine]]
+    return 1.0
+
+
+@part
+def run_s(st, g, machine, seconds):
+    """Return how long a task of stage `g` runs on `machine` that lasts `seconds` at speed 1."""
+    if CLASS_SPEEDS:
+        return seconds / speed_on(st, g, machine)
+    return seconds
