@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, Mask
+from sim.cluster.classes import allowed_codes
 from sim.cluster.sizing import queue_shares
 from sim.cluster.speeds import class_speeds
 from sim.engine.plan import Fit, Plan, World
@@ -127,12 +128,9 @@ class Record:
     def allowed_tasks(self, machine: int) -> Mask:
         """Return the mask of tasks that may run on the machine's class, (T,) bool."""
         cluster = self.result.cluster
-        machine_class = cluster.classes[cluster.machine_class[machine]] if cluster.classes else ""
-        allowed: Mask = np.array(
-            [text == "" or machine_class in text.split("|") for text in self.c.runs_on]
-        )
-        allowed_stages: Mask = allowed[self.c.stage_runs_on]
-        return allowed_stages[self.task_stage]
+        code = int(cluster.machine_class[machine]) if cluster.classes else 0
+        allowed: Mask = (allowed_codes(self.c, cluster) >> code & 1).astype(bool)
+        return allowed[self.task_stage]
 
     def device_room(self, machine: int) -> Mask:
         """Return the mask of tasks that a machine's free devices hold, at each instant."""

@@ -1,15 +1,16 @@
-"""Machine classes and devices: kinds of machines, and resources that come in devices.
+"""Machine classes, partitions and devices: kinds of machines, and resources that come in devices.
 
 A *class* is a name that tasks may ask for (a model of GPU); machines of one class may have several
-shapes. A resource comes in *devices* where a machine has several equal pieces of it: a task takes
-whole ones, or a part of one.
+shapes. A *partition* is a named set of machines in which a job may run; sets may overlap. Machines
+of one class and of the same partitions have one *code*. A resource comes in *devices* where a
+machine has several equal pieces of it: a task takes whole ones, or a part of one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +19,10 @@ from sim.base.errors import InputError
 from sim.base.parameters import Count, NotNegative, Positive, check
 from sim.workload.columns import capacity_quanta
 
+if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
+    from sim.workload.columns import Columns
+
 MAX_CLASSES, MAX_DEVICES = 63, 62
 """Classes, and devices of a machine, are bits of an int64."""
 
@@ -25,7 +30,10 @@ ANY = ""
 """Class of a task that runs on all machines, and of machines without a class name."""
 
 SEPARATOR = "|"
-"""Separator of the classes that a task may run on."""
+"""Separator of the classes that a task may run on, and of the partitions of a job."""
+
+DEFAULT = "*"
+"""Mark behind the name of the partition of jobs that name none, as in Slurm's ``sinfo``."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +47,13 @@ class Kinds:
     capacity : (M, R) float64
         Capacity of each machine.
     machine_class : (M,) int32
-        Class of each machine, an index into `classes`.
+        Code of each machine, an index into `classes` and `partitions`.
     classes : tuple of str
-        Names of the classes.
+        Name of the class of each code.
+    partitions : tuple of tuple of str
+        Names of the partitions of each code; empty if no machine is in any.
+    default_partition : str
+        The partition of jobs that name none; "" if they may run anywhere.
     devices : str or None
         The resource that comes in devices of 1 each.
     """
@@ -50,6 +62,8 @@ class Kinds:
     capacity: F8
     machine_class: I4
     classes: tuple[str, ...]
+    partitions: tuple[tuple[str, ...], ...]
+    default_partition: str
     devices: str | None
 
 
@@ -63,14 +77,14 @@ def parse_kinds(machines: object) -> Kinds:
         )
     rows: list[dict[str, float]] = []
     counts: list[int] = []
-    class_of_kind: list[str] = []
+    code_of_kind: list[tuple[str, tuple[str, ...]]] = []
     in_devices: set[str] = set()
     for i, kind in enumerate(machines):
         where = f"kind {i} of the machines"
         row, devices = _amounts(where, kind)
         rows.append(row | devices)
         counts.append(int(kind.get("count", 1)))
-        class_of_kind.append(str(kind.get("class", ANY)))
+        code_of_kind.append((str(kind.get("class", ANY)), _partitions(where, kind)))
         in_devices |= devices.keys()
     resources = tuple(dict.fromkeys(name for row in rows for name in row))
     if len(in_devices) > 1:
@@ -83,18 +97,44 @@ def parse_kinds(machines: object) -> Kinds:
                 raise InputError(
                     f"a machine has 0 to {MAX_DEVICES} whole {name}, not {row[name]!r}"
                 )
-    classes = tuple(dict.fromkeys(class_of_kind))
-    if len(classes) > MAX_CLASSES:
-        raise InputError(f"{len(classes)} classes of machines are too many; at most {MAX_CLASSES}")
+    names = {name for _, names in code_of_kind for name in names}
+    defaults = sorted(name.removesuffix(DEFAULT) for name in names if name.endswith(DEFAULT))
+    if len(defaults) > 1:
+        raise InputError(f"only one partition may be the default, not {', '.join(defaults)}")
+    plain = [(name, tuple(p.removesuffix(DEFAULT) for p in set_)) for name, set_ in code_of_kind]
+    codes = tuple(dict.fromkeys(plain))
+    if len(codes) > MAX_CLASSES:
+        raise InputError(
+            f"{len(codes)} classes of machines are too many; at most {MAX_CLASSES}, and one for each "
+            "set of partitions"
+        )
     capacity = np.array([[row.get(name, 0.0) for name in resources] for row in rows])
-    code = np.array([classes.index(name) for name in class_of_kind], np.int32)
+    code = np.array([codes.index(one) for one in plain], np.int32)
     return Kinds(
         resources,
         np.repeat(capacity, counts, axis=0),
         np.repeat(code, counts),
-        classes,
+        tuple(name for name, _ in codes),
+        tuple(set_ for _, set_ in codes) if names else (),
+        next(iter(defaults), ""),
         next(iter(in_devices), None),
     )
+
+
+NO_RESOURCES = ("count", "class", "devices", "partitions")
+"""Keys of a kind of machines that name no resource."""
+
+
+def _partitions(where: str, kind: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the partitions of a kind of machines, in their order."""
+    partitions = kind.get("partitions") or ()
+    if isinstance(partitions, str):
+        partitions = (partitions,)
+    check(f"{where}: partitions", partitions, Sequence[str])
+    for name in partitions:
+        if SEPARATOR in name or not name.removesuffix(DEFAULT):
+            raise InputError(f"{where}: {name!r} is no name of a partition")
+    return tuple(dict.fromkeys(partitions))
 
 
 def _amounts(where: str, kind: Any) -> tuple[dict[str, float], dict[str, float]]:
@@ -109,7 +149,7 @@ def _amounts(where: str, kind: Any) -> tuple[dict[str, float], dict[str, float]]
         )
     devices = kind.get("devices") or {}
     check(f"{where}: devices", devices, Mapping[str, NotNegative])
-    row = {str(k): v for k, v in kind.items() if k not in ("count", "class", "devices")}
+    row = {str(k): v for k, v in kind.items() if k not in NO_RESOURCES}
     for name, amount in row.items():
         check(f"{where}: {name}", amount, Positive)
     if not row:
@@ -159,12 +199,32 @@ def quanta_per_device(quantum: float) -> int:
 
 
 def class_bits(runs_on: Sequence[str], classes: Sequence[str]) -> I8:
-    """Return the `classes` that each text allows, as bits: ``T4|P100``, or "" for all of them."""
-    all_classes = (1 << max(len(classes), 1)) - 1
-    bits = [
-        sum(1 << classes.index(name) for name in {*text.split(SEPARATOR)} if name in classes)
-        for text in runs_on
-    ]
+    """Return the codes of machines that each text allows, as bits: ``T4|P100``, or "" for all.
+
+    `classes` has the class of each code.
+    """
+    return _bits([(name,) for name in classes] or [(ANY,)], runs_on)
+
+
+def allowed_codes(columns: Columns, cluster: Cluster) -> I8:
+    """Return the codes of machines on which each stage may run, as bits, (G,): class, partition."""
+    allowed = class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
+    if cluster.partitions:
+        texts = [text or cluster.default_partition for text in columns.partitions]
+        allowed &= _bits(cluster.partitions, texts)[columns.job_partition[columns.stage_job]]
+    return allowed
+
+
+def _bits(names_of: Sequence[Sequence[str]], texts: Sequence[str]) -> I8:
+    """Return the codes with a name that each text asks for, as bits; all of them for ""."""
     return np.array(
-        [all_classes if text == ANY else b for text, b in zip(runs_on, bits, strict=True)], np.int64
+        [
+            sum(
+                1 << code
+                for code, names in enumerate(names_of)
+                if text == ANY or {*text.split(SEPARATOR)} & {*names}
+            )
+            for text in texts
+        ],
+        np.int64,
     )

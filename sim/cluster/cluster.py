@@ -61,10 +61,14 @@ class Cluster:
         True if a job ends at its limit of run time (``jobs.requested_s``), counted from its first
         start: what runs of it stops, and it counts as failed. False by default.
     machine_class : (M,) int32, read-only
-        The class of each machine of a mixed cluster, an index into `classes`; empty for equal
-        machines.
+        The code of each machine of a mixed cluster, an index into `classes` and `partitions`; empty
+        for equal machines.
     classes : tuple of str
-        Names of the classes, for which ``stages.runs_on`` may ask.
+        Name of the class of each code, for which ``stages.runs_on`` may ask.
+    partitions : tuple of tuple of str
+        Names of the partitions of each code, for which ``jobs.partition`` may ask; empty for none.
+    default_partition : str
+        The partition of jobs that name none; "" if they may run on any machine.
     devices : str or None
         The resource that comes in whole devices of 1: a task takes a part of one of them, or whole
         ones.
@@ -83,6 +87,8 @@ class Cluster:
     enforce_limits: bool = False
     machine_class: I4 = field(default_factory=lambda: np.zeros(0, np.int32))
     classes: tuple[str, ...] = ()
+    partitions: tuple[tuple[str, ...], ...] = ()
+    default_partition: str = ""
     devices: str | None = None
 
     @classmethod
@@ -151,8 +157,9 @@ class Cluster:
         ----------
         machines : sequence of mapping
             One mapping a kind: ``{"count": 10, "class": "T4", "cpu": 96, "mem": 384, "devices":
-            {"gpu": 2}}``. ``count`` is 1 and ``class`` "" by default; ``devices`` holds the number
-            of whole devices of a resource.
+            {"gpu": 2}, "partitions": ["batch*", "gpu"]}``. ``count`` is 1 and ``class`` "" by
+            default; ``devices`` holds the number of whole devices of a resource; the partition
+            with a * is that of jobs that name none.
         fungible : sequence of str
             The other resources that may be overbooked; see the class.
 
@@ -172,6 +179,8 @@ class Cluster:
             fungible=tuple(name for name in other if name in fungible),
             machine_class=frozen(kinds.machine_class),
             classes=kinds.classes,
+            partitions=kinds.partitions,
+            default_partition=kinds.default_partition,
             devices=kinds.devices,
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, did_you_mean
 from sim.base.memory import check_memory
-from sim.cluster.classes import ANY, capacity_in_quanta, class_bits, quanta_per_device
+from sim.cluster.classes import ANY, SEPARATOR, allowed_codes, capacity_in_quanta, quanta_per_device
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns, capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
@@ -49,9 +49,11 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
 
 
 def has_constraints(columns: Columns, cluster: Cluster) -> bool:
-    """Tell whether some task asks for a class of machines, or machines have devices."""
+    """Tell whether tasks may run on some machines only, or machines have devices."""
     if cluster.unit:
         return False
+    if cluster.partitions:
+        return True
     return cluster.devices is not None or any(text != ANY for text in columns.runs_on)
 
 
@@ -223,13 +225,15 @@ def _check_devices(workload: Workload, device_demand: I8, quantum: np.float64, n
 
 
 def _check_classes(workload: Workload, cluster: Cluster) -> I8:
-    """Return the classes that each stage may run on, as bits; refuse those that don't exist."""
+    """Return the codes of machines that each stage may run on, as bits; refuse those of none."""
     columns = workload.columns
-    bits = class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
+    bits = allowed_codes(columns, cluster)
     has_none = bits == 0
     if not cluster.unit and has_none.any():
         stage = int(np.argmax(has_none))
-        class_names = ", ".join(name for name in cluster.classes if name) or "none"
+        if cluster.partitions:
+            _check_partition(workload, cluster, int(columns.stage_job[stage]))
+        class_names = ", ".join(dict.fromkeys(name for name in cluster.classes if name)) or "none"
         _fail(
             f"{_stage(workload, stage)} may only run on machines of class "
             f"{_runs_on(workload, stage)}, of which the cluster has none; its classes: "
@@ -237,6 +241,19 @@ def _check_classes(workload: Workload, cluster: Cluster) -> I8:
             "no machine of the class",
         )
     return np.ones_like(bits) if cluster.unit else bits
+
+
+def _check_partition(workload: Workload, cluster: Cluster, job: int) -> None:
+    """Refuse a job whose partitions the cluster has none of."""
+    columns = workload.columns
+    text = columns.partitions[int(columns.job_partition[job])] or cluster.default_partition
+    known = list(dict.fromkeys(name for names_ in cluster.partitions for name in names_))
+    if text and not {*text.split(SEPARATOR)} & {*known}:
+        _fail(
+            f"{_job(workload, job)} may only run in partition {text}, of which the cluster has "
+            f"none; {did_you_mean(text, known)}its partitions: {', '.join(known)}",
+            "no such partition",
+        )
 
 
 def _check_gangs(

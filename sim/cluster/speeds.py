@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.cluster.classes import ANY, SEPARATOR
+from sim.cluster.classes import allowed_codes
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -37,12 +37,6 @@ def fastest(columns: Columns, cluster: Cluster) -> F8 | None:
     if speed is None:
         return None
     present = np.unique(cluster.machine_class)
-    may_run = np.array(
-        [
-            [text == ANY or cluster.classes[i] in text.split(SEPARATOR) for i in present]
-            for text in columns.runs_on
-        ]
-    )
-    allowed = may_run[columns.stage_runs_on]
+    allowed = allowed_codes(columns, cluster)[:, None] >> present & 1 > 0
     best = np.where(allowed, speed[:, present], 0.0).max(axis=1)
     return np.where(best > 0, best, 1.0)

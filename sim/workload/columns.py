@@ -23,6 +23,7 @@ from sim.workload.schema import (
     JOB_EDGE_KINDS,
     NEW_DEADLINE,
     NEW_DEADLINE_AT,
+    PARTITION,
     POLL_LAG,
     REMOTE_FACTOR,
     REQUESTED,
@@ -67,6 +68,7 @@ class Columns:
     stage_home: I4
     stage_remote_factor: F8  # slowdown of its tasks on any other machine
     stage_runs_on: I4  # index into `runs_on`
+    job_partition: I4  # index into `partitions`
     # speed of its tasks on machines of each of `speed_classes`, (G, C): durations are divided by it
     stage_speed: F8
     stage_max_s: F8  # longest and shortest duration of a stage's tasks, s
@@ -96,6 +98,7 @@ class Columns:
     user_names: tuple[str, ...]
     template_names: tuple[str, ...]
     runs_on: tuple[str, ...]  # classes of machines (`sim.workload.schema.RUNS_ON`)
+    partitions: tuple[str, ...]  # sets of machines (`sim.workload.schema.PARTITION`)
     speed_classes: tuple[str, ...]  # classes of `stage_speed`; on those of others the speed is 1
     features: Features  # features of jobs, and the history of past jobs (`sim.workload.history`)
     training: Training  # tasks of earlier runs of the jobs' templates (`sim.workload.history`)
@@ -148,6 +151,7 @@ def build(workload: Tables) -> Columns:
         "job_new_deadline": column_or_default(jobs, NEW_DEADLINE),
         "job_new_deadline_at": column_or_default(jobs, NEW_DEADLINE_AT),
         "job_requested": column_or_default(jobs, REQUESTED),
+        "job_partition": _texts(jobs, PARTITION)[0],
         "job_input_mode": codes(jobs, "input_mode", INPUT_MODES),
         "job_poll_lag": column_or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),
@@ -157,7 +161,7 @@ def build(workload: Tables) -> Columns:
         "stage_work": work,
         "stage_home": column_or_default(workload.stages, INPUT_HOME),
         "stage_remote_factor": column_or_default(workload.stages, REMOTE_FACTOR),
-        "stage_runs_on": _runs_on(workload.stages)[0],
+        "stage_runs_on": _texts(workload.stages, RUNS_ON)[0],
         "stage_speed": _speeds(workload.stages),
         "stage_max_s": longest,
         "stage_min_s": shortest,
@@ -206,7 +210,8 @@ def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
         queue_names=names(workload.jobs, "queue"),
         user_names=names(workload.jobs, "user"),
         template_names=names(workload.jobs, "template"),
-        runs_on=_runs_on(workload.stages)[1],
+        runs_on=_texts(workload.stages, RUNS_ON)[1],
+        partitions=_texts(workload.jobs, PARTITION)[1],
         speed_classes=speed_classes(workload.stages),
         features=Features(workload.jobs, workload.stages, workload.history),
         training=Training(workload.jobs, workload.training),
@@ -314,11 +319,11 @@ def column_or_default(table: pa.Table, column: Column) -> NDArray[Any]:
     return np.full(table.num_rows, column.default, dtype=numpy_dtype(column.type))
 
 
-def _runs_on(stages: pa.Table) -> tuple[I4, tuple[str, ...]]:
-    """Return the machine classes of each stage as an index, and the texts of the index."""
-    if RUNS_ON.name in stages.column_names:
-        return values(stages, RUNS_ON.name).copy(), names(stages, RUNS_ON.name)
-    return np.zeros(stages.num_rows, np.int32), ("",)
+def _texts(table: pa.Table, column: Column) -> tuple[I4, tuple[str, ...]]:
+    """Return an optional column of texts as an index, and the texts of the index."""
+    if column.name in table.column_names:
+        return values(table, column.name).copy(), names(table, column.name)
+    return np.zeros(table.num_rows, np.int32), ("",)
 
 
 def _speeds(stages: pa.Table) -> F8:

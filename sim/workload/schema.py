@@ -164,6 +164,13 @@ REMOTE_FACTOR: Final = Column(
 RUNS_ON: Final = Column(
     "runs_on", CATEGORY, "classes", "machine classes that can run it, separated by |; '': any", ""
 )
+PARTITION: Final = Column(
+    "partition",
+    CATEGORY,
+    "partitions",
+    "named sets of machines in which it may run, separated by |; '': the default one",
+    "",
+)
 NEW_DEADLINE: Final = Column(
     "new_deadline_s",
     pa.float64(),
@@ -259,6 +266,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         ELIGIBLE,
         SUBMITTED,
         *BILLING,
+        PARTITION,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
     "tasks": (COUNT, *RECORDED),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import PolicyError
-from sim.cluster.classes import capacity_in_quanta, class_bits, quanta_per_device
+from sim.cluster.classes import allowed_codes, capacity_in_quanta, quanta_per_device
 from sim.cluster.fits import has_constraints
 from sim.engine.kernels import state as register
 from sim.engine.plan import Fit, Plan
@@ -130,7 +130,7 @@ def allowed_classes(columns: Columns, cluster: Cluster) -> I8:
     """Return the classes of machines that each stage may run on, as bits: (G,)."""
     if cluster.unit:
         return np.full(len(columns.stage_job), -1)
-    return class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
+    return allowed_codes(columns, cluster)
 
 
 _NO_TYPES = np.zeros(0, np.int64)

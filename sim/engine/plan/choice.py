@@ -9,7 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import PolicyError
-from sim.cluster.classes import class_bits
+from sim.cluster.classes import allowed_codes
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns
 
@@ -60,7 +60,7 @@ class Mix:
             columns.stage_demand[:, column[name]] if name in column else none
             for name in cluster.resources
         ]
-        allowed = class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
+        allowed = allowed_codes(columns, cluster)
         types, type_index = np.unique(
             np.column_stack([*demand, allowed]), axis=0, return_inverse=True
         )

@@ -27,7 +27,7 @@ MECHANISMS = (
     *("launch lags", "stage lags", "hard queues", "weighted queues", "fungible", "classes"),
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
-    *("speeds", "limits"),
+    *("speeds", "limits", "partitions"),
 )
 LEAN = (
     ("pool", "like tasks", "barriers"),
@@ -137,6 +137,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["poll_lag_s"] = float(rng.choice([0.0, 0.0, 1.5]))
             read = [u for u in range(n_jobs) if order[u] < order[i] and rng.random() < 0.35]
             job["inputs"] = {f"j{u}": str(rng.choice(["hard", "hard", "soft"])) for u in read}
+        if "partitions" in on:
+            job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
         if rigid:
             job["min_tasks"] = n_tasks if n_tasks > 1 or rng.random() < 0.5 else 0
         elif "gangs" in on and rng.random() < 0.4:
@@ -202,12 +204,17 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     hard = "hard queues" in on
     many = 3 if rigid or hard or "gangs" in on else 1
     cluster: World = {}
-    if on & {"classes", "devices", "per class", "speeds"}:
+    if on & {"classes", "devices", "per class", "partitions", "speeds"}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
         cluster["kinds"] = [
             {name: value for name, value in kind.items() if name != "devices" or name in on}
             for kind in kinds * many
         ]
+        if "partitions" in on:
+            mark = "*" if rng.random() < 0.5 else ""
+            sets = [("p" + mark,), ("p" + mark, "q"), ("q",), ("q", "p" + mark)]
+            for i, kind in enumerate(cluster["kinds"]):
+                kind["partitions"] = list(sets[i % len(sets)])
     elif "pool" in on:
         low, high = (24, 40) if hard else (8, 13) if rigid else (3, 13)
         cluster["slots"] = int(rng.integers(low, high))

@@ -36,11 +36,24 @@ class Choosing:
         )
         texts = [c.runs_on[k] for k in c.stage_runs_on]
         self.allowed_on = [
-            [t == "" or name in t.split("|") for name in class_of_machine] for t in texts
+            [
+                (t == "" or name in t.split("|")) and self._in_partition(cluster, int(j), m)
+                for m, name in enumerate(class_of_machine)
+            ]
+            for t, j in zip(texts, c.stage_job, strict=True)
         ]
         self.class_of_machine = class_of_machine
         self.unit = cluster.unit
         self.devices_of_task = {}  # of each task, the devices that it got last
+
+    def _in_partition(self, cluster, j, m):
+        """Tell whether machine m is in a partition in which job j may run."""
+        if not cluster.partitions:
+            return True
+        text = self.c.partitions[self.c.job_partition[j]] or cluster.default_partition
+        return text == "" or any(
+            name in cluster.partitions[cluster.machine_class[m]] for name in text.split("|")
+        )
 
     def _device_demand(self, demand):
         """Return the number of devices that a demand takes, and the amount of each."""

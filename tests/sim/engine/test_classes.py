@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import policies
 import sim
+from sim.base.errors import InputError
 from sim.engine.simulate import variant
 from tests.examples import examples
 from tests.sim.engine.strategies import AnyPlan, clusters, workloads
@@ -141,3 +142,64 @@ def test_the_older_name_is_the_same():
     cluster = sim.Cluster.mixed(KINDS)
     old, new = (policies.build("fifo", fit=fit) for fit in ("per_class", "strict"))
     assert variant(w, cluster, old) == variant(w, cluster, new) == {"CLASSES", "BATCHES"}
+
+
+NODES = [
+    {"cpu": 4, "partitions": ["batch*", "debug"]},
+    {"cpu": 4, "partitions": ["batch*"]},
+    {"cpu": 4, "class": "a100", "partitions": ["gpu"]},
+]
+
+
+def test_jobs_run_in_their_partitions_and_block_only_those():
+    """The third waits for the first node, which debug is; the fourth takes the second at once.
+
+    The fifth may run in two, and takes the node of either that is free first; the last names none,
+    so it waits in the default, for the second node.
+    """
+    jobs = [
+        job(0.0, 10.0, partition="debug"),
+        job(0.0, 30.0, partition="gpu"),
+        job(1.0, 10.0, partition="debug"),
+        job(2.0, 5.0, partition="batch"),
+        job(3.0, 5.0, partition="gpu|debug"),
+        job(4.0, 5.0),
+    ]
+    assert starts(jobs, policies.build("fifo"), NODES) == [0, 0, 10, 2, 20, 7]
+
+
+def test_partitions_and_classes_go_together():
+    w = sim.Workload.from_jobs([job(0.0, 1.0, runs_on="a100", partition="gpu")])
+    sim.simulate(w, sim.Cluster.mixed(NODES), policies.build("fifo"))
+    w = sim.Workload.from_jobs([job(0.0, 1.0, runs_on="a100")])
+    with pytest.raises(InputError, match="may only run on machines of class a100"):
+        sim.simulate(w, sim.Cluster.mixed(NODES), policies.build("fifo"))
+
+
+def test_a_partition_that_is_not_there_is_named():
+    w = sim.Workload.from_jobs([job(0.0, 1.0, partition="debu")])
+    with pytest.raises(InputError, match="did you mean 'debug'") as caught:
+        sim.simulate(w, sim.Cluster.mixed(NODES), policies.build("fifo"))
+    assert caught.value.rule == "no such partition"
+    assert "its partitions: batch, debug, gpu" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "text"),
+    [
+        ([["a*"], ["b*"]], "only one partition may be the default, not a, b"),
+        ([["a|b"]], "is no name of a partition"),
+        ([["*"]], "is no name of a partition"),
+        ([3], "partitions"),
+    ],
+)
+def test_partitions_that_can_not_be(partitions, text):
+    with pytest.raises(InputError, match=text):
+        sim.Cluster.mixed([{"cpu": 1, "partitions": names} for names in partitions])
+
+
+def test_a_larger_cluster_keeps_its_partitions():
+    twice = sim.Cluster.mixed(NODES).fraction(2.0)
+    assert twice.machine_class.tolist() == [0, 0, 1, 1, 2, 2]
+    assert twice.partitions == (("batch", "debug"), ("batch",), ("gpu",))
+    assert twice.default_partition == "batch"
