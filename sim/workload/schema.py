@@ -78,9 +78,9 @@ class Column:
     null: float | None = None
 
 
-def _time(name: str, meaning: str, **limits: float) -> Column:
+def _time(name: str, meaning: str, low: float | None = None, null: float | None = None) -> Column:
     """Return a column of times, s, which null says are unknown or do not exist."""
-    return Column(name, pa.float64(), "s", meaning, None, nullable=True, **limits)
+    return Column(name, pa.float64(), "s", meaning, None, nullable=True, low=low, null=null)
 
 
 JOBS: Final = (
