@@ -27,6 +27,11 @@ MAX_RULES: Final = 3
 """Number of rules that a sentence names."""
 
 
+def kind_of(resource: str) -> str:
+    """Return the kind of a resource's amounts: over time, of memory in GiB."""
+    return "mem_gib_s" if resource == "mem" else f"{resource}_s"
+
+
 def left_out_share(account: Mapping[str, Mapping[str, Any]], *, with_wasted: bool = True) -> float:
     """Return the largest share of the log's work that is left out, without what options leave out.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sim.base.losses import kind_of
 from sim.check.broken import BrokenRuleError
 from sim.workload.columns import stage_work_s
 from sim.workload.workload import Workload
@@ -89,6 +90,5 @@ def _amounts(workload: Workload) -> dict[str, float]:
     }
     for resource in workload.resources:
         demand = workload.stages[f"demand_{resource}"].to_numpy()
-        kind = "mem_gib_s" if resource == "mem" else f"{resource}_s"
-        amounts[kind] = float(np.sum(demand * work_s))
+        amounts[kind_of(resource)] = float(np.sum(demand * work_s))
     return amounts

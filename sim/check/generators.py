@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 from sim.check.broken import BrokenRuleError
-from sim.check.subject import Options, Subject, called, module_file
+from sim.check.subject import ModuleSubject, Options, Subject, own_function
 from sim.check.workloads import chosen_options, folder_rules, workload_of
 from sim.workload.workload import Workload
 
@@ -17,17 +16,10 @@ N_JOBS = 50
 
 
 @dataclass(frozen=True)
-class Generator:
+class Generator(ModuleSubject):
     """The function `synthesize` of a module."""
 
-    module: ModuleType
-    options: dict[str, Any] = field(default_factory=dict)
     kind = "generator"
-
-    @property
-    def name(self) -> str:
-        """Name of the module."""
-        return self.module.__name__
 
     def rules(self) -> Iterator[str]:
         """Yield the sentences of broken rules."""
@@ -50,13 +42,13 @@ class Generator:
 
     def _draw(self, seed: int) -> Workload:
         options = {"jobs": N_JOBS, **self.options, "seed": seed}
-        with called(f"synthesize(seed={seed})", module_file(self.module)):
+        with self.calling(f"synthesize(seed={seed})"):
             return workload_of(self.module.synthesize(**options))
 
 
 def subjects(module: ModuleType, options: Options) -> list[Subject]:
     """Return the generator of a module, if it has one."""
-    function = getattr(module, "synthesize", None)
-    if not inspect.isfunction(function) or function.__module__ != module.__name__:
+    function = own_function(module, "synthesize")
+    if function is None:
         return []
     return [Generator(module, chosen_options("generator", function, options.values, 0))]

@@ -6,10 +6,9 @@ workload, cluster, policy, seed)`` and returns numbers and a table.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.check.broken import BrokenRuleError
-from sim.check.subject import Options, Subject, called, digest_numbers, module_file
+from sim.check.subject import ModuleSubject, Options, Subject, digest_numbers, own_function
 from sim.check.workloads import chosen_options
 from sim.check.worlds import MACHINES, SLOTS, FirstCome, crowd, with_deadlines
 from sim.metrics.common import Metric
@@ -30,16 +29,10 @@ RUNS = ((0, SLOTS), (1, MACHINES), (2, SLOTS))
 
 
 @dataclass(frozen=True)
-class Family:
+class Family(ModuleSubject):
     """METRICS and `compute` of a module."""
 
-    module: ModuleType
     kind = "metric"
-
-    @property
-    def name(self) -> str:
-        """Name of the module."""
-        return self.module.__name__
 
     def rules(self) -> Iterator[str]:
         """Yield the sentences of broken rules."""
@@ -61,22 +54,15 @@ class Family:
         return digest_numbers(_numbered(self._compute(result) for result in _results()))
 
     def _compute(self, result: Result) -> dict[str, Any]:
-        with called("compute", module_file(self.module)):
+        with self.calling("compute"):
             return _dictionary(self.module.compute(result, result.bounds), "compute")
 
 
 @dataclass(frozen=True)
-class Evaluator:
+class Evaluator(ModuleSubject):
     """The function `evaluate` of a module."""
 
-    module: ModuleType
-    options: dict[str, Any] = field(default_factory=dict)
     kind = "evaluator"
-
-    @property
-    def name(self) -> str:
-        """Name of the module."""
-        return self.module.__name__
 
     def rules(self) -> Iterator[str]:
         """Yield the sentences of broken rules."""
@@ -88,7 +74,7 @@ class Evaluator:
 
     def _evaluate(self, seed: int, cluster: Any) -> dict[str, Any]:
         workload = with_deadlines(crowd(seed))
-        with called("evaluate", module_file(self.module)):
+        with self.calling("evaluate"):
             returned = self.module.evaluate(
                 partial(simulate), workload, cluster, FirstCome(), seed, **self.options
             )
@@ -108,8 +94,8 @@ def subjects(module: ModuleType, options: Options) -> list[Subject]:
     subjects: list[Subject] = []
     if isinstance(getattr(module, "METRICS", None), Mapping) and hasattr(module, "compute"):
         subjects.append(Family(module))
-    function = getattr(module, "evaluate", None)
-    if inspect.isfunction(function) and function.__module__ == module.__name__:
+    function = own_function(module, "evaluate")
+    if function is not None:
         chosen = chosen_options("evaluator", function, options.values, 5)
         subjects.append(Evaluator(module, chosen))
     return subjects

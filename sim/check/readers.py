@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import random
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from sim.base.errors import InputError
 from sim.check.account import check_account
 from sim.check.broken import BrokenRuleError
-from sim.check.subject import Options, Subject, called, module_file
+from sim.check.subject import ModuleSubject, Options, Subject, own_function
 from sim.check.workloads import chosen_options, folder_rules, workload_of
 from sim.workload.workload import Workload
 
@@ -25,18 +23,11 @@ MAX_DAMAGED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Reader:
+class Reader(ModuleSubject):
     """The function `read` of a module, with a file that it reads."""
 
-    module: ModuleType
-    sample: str
-    options: dict[str, Any] = field(default_factory=dict)
+    sample: str = ""
     kind = "reader"
-
-    @property
-    def name(self) -> str:
-        """Name of the module."""
-        return self.module.__name__
 
     def rules(self) -> Iterator[str]:
         """Yield the sentences of broken rules."""
@@ -53,7 +44,7 @@ class Reader:
         return self._read().digest
 
     def _read(self) -> Workload:
-        with called(f"read({self.sample!r})", module_file(self.module)):
+        with self.calling(f"read({self.sample!r})"):
             return workload_of(self.module.read(self.sample, **self.options))
 
     def _damaged(self) -> Iterator[str]:
@@ -68,7 +59,7 @@ class Reader:
                 damage, damaged = _damage(content, rng)
                 file.write_bytes(damaged)
                 try:
-                    with called(f"read of a file with {damage}", module_file(self.module)):
+                    with self.calling(f"read of a file with {damage}"):
                         self._read_damaged(file)
                 except BrokenRuleError as broken:
                     yield f"{broken}: raise sim.InputError with file and line"
@@ -87,15 +78,15 @@ def subjects(module: ModuleType, options: Options) -> list[Subject]:
     InputError
         If there is a reader and no sample, or an option is unknown.
     """
-    function = getattr(module, "read", None)
-    if not inspect.isfunction(function) or function.__module__ != module.__name__:
+    function = own_function(module, "read")
+    if function is None:
         return []
     if options.sample is None:
         raise InputError(
             f"the reader of {module.__name__} needs a small file in its format: give --sample FILE"
         )
     chosen = chosen_options("reader", function, options.values, 1)
-    return [Reader(module, options.sample, chosen)]
+    return [Reader(module, chosen, options.sample)]
 
 
 def _damage(content: bytes, rng: random.Random) -> tuple[str, bytes]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -76,6 +77,30 @@ def _line(error: Exception, file: str | None) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == file]
     return f" ({Path(file).name}:{lines[-1]})" if file and lines else ""
+
+
+@dataclass(frozen=True)
+class ModuleSubject:
+    """A plug-in that is a function of a module, with the user's options."""
+
+    module: ModuleType
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of the module."""
+        return self.module.__name__
+
+    def calling(self, call: str) -> AbstractContextManager[None]:
+        """Turn an exception of the module into BrokenRuleError; see `called`."""
+        return called(call, module_file(self.module))
+
+
+def own_function(module: ModuleType, name: str) -> Any:
+    """Return a function that a module defines; None if it has none, or imports it."""
+    function = getattr(module, name, None)
+    is_own = inspect.isfunction(function) and function.__module__ == module.__name__
+    return function if is_own else None
 
 
 def digest_result(result: Result) -> str:

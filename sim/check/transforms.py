@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 from sim.base.errors import InputError
 from sim.base.plugins import options as options_of
-from sim.check.subject import Options, Subject, called, module_file
+from sim.check.subject import ModuleSubject, Options, Subject, own_function
 from sim.check.workloads import chosen_options, folder_rules, workload_of
 from sim.check.worlds import crowd
 from sim.workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class Transform:
+class Transform(ModuleSubject):
     """The function of a module's name."""
 
-    module: ModuleType
-    options: dict[str, Any] = field(default_factory=dict)
     kind = "transform"
 
     @property
@@ -43,7 +40,7 @@ class Transform:
         return self._apply(_copy(crowd(1))).digest
 
     def _apply(self, workload: Workload) -> Workload:
-        with called(self.name, module_file(self.module)):
+        with self.calling(self.name):
             return workload_of(getattr(self.module, self.name)(workload, **self.options))
 
 
@@ -56,8 +53,8 @@ def subjects(module: ModuleType, options: Options) -> list[Subject]:
         If an option is unknown, or one without a default is not given.
     """
     name = module.__name__.rpartition(".")[2]
-    function = getattr(module, name, None)
-    if not inspect.isfunction(function) or function.__module__ != module.__name__:
+    function = own_function(module, name)
+    if function is None:
         return []
     chosen = chosen_options("transform", function, options.values, 1)
     known = options_of(function, n_fixed=1)

@@ -105,8 +105,8 @@ def parse_kinds(machines: object) -> Kinds:
     codes = tuple(dict.fromkeys(plain))
     if len(codes) > MAX_CLASSES:
         raise InputError(
-            f"{len(codes)} classes of machines are too many; at most {MAX_CLASSES}, and one for each "
-            "set of partitions"
+            f"{len(codes)} classes of machines are too many; at most {MAX_CLASSES}, and one for "
+            "each set of partitions"
         )
     capacity = np.array([[row.get(name, 0.0) for name in resources] for row in rows])
     code = np.array([codes.index(one) for one in plain], np.int32)

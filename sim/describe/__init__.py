@@ -2,7 +2,6 @@
 
 `describe` turns a workload and its comparators into a `Description`: numbers by section, and
 tables. `write_page` writes them and one HTML page. `Description.paper` holds the paper's numbers.
-`sim.describe.task_variation` has the measures of another paper.
 """
 
 from __future__ import annotations

@@ -108,22 +108,8 @@ def read(
         ``StartTime`` and ``EndTime``.
     on_bad_row : {"error", "skip"}
         Lines of another form: raise, or drop and count.
-    state : {"all", "completed"}
-        Keep all jobs, or only those that are COMPLETED.
-    tasks : {"cpus", "nodes"}
-        A task per CPU, which demands one ``cpu``; or a task per node, which demands its share of
-        the job: ``cpu``, ``mem`` (GiB, as requested) and ``gpu``.
-    arrays : {"auto", "job", "jobs"}
-        Treat an array as one job, or each of its elements as a job; by default the former, unless
-        the log has parallel jobs.
-    gang : bool
-        False lets the tasks of a job start one by one.
-    queue : {"Partition", "Account"}
-        Field that is the queue.
-    release : {"eligible", "submit"}
-        Submit a job when it became eligible, or when it was submitted.
-    gpu_types : bool
-        With tasks of nodes, let a task run only on machines of the class that is its model of GPU.
+    state, tasks, arrays, gang, queue, release, gpu_types
+        As of `sim.traces.sacct.read`; memory is that requested.
 
     Returns
     -------

@@ -1,9 +1,8 @@
 """Transforms change a workload: its load, its demands, its dependencies, its faults.
 
 The three of Tian et al. (SoCC 2019, §7.4) are cluster configuration, load and heterogeneity; where
-the paper leaves a meaning open, its published generator is followed. Those of Jajoo et al. (NSDI
-2022, §4.3 and §6) cut a trace into a history and a workload, and make DAGs of jobs with the same
-name. All work on any workload, real or synthesized. A trace's configuration lists its transforms
+the paper leaves a meaning open, its published generator is followed. All work on any workload, real
+or synthesized. A trace's configuration lists its transforms
 (``transforms: {amplify: {ratio: 2}}``). Each module is loaded on first use.
 """
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from sim.transforms.demands import amplify, fit_machines
     from sim.transforms.draws import bootstrap
     from sim.transforms.faults import fail_tasks, straggle
-    from sim.transforms.past import history_and_trace, record_runs
+    from sim.transforms.past import record_runs
     from sim.transforms.placement import deal_queues, place_inputs
     from sim.transforms.planning import add, faster, without_queue
     from sim.transforms.tasks import lengthen, scale_tasks, stay
@@ -38,7 +37,6 @@ __all__ = [
     "fail_tasks",
     "faster",
     "fit_machines",
-    "history_and_trace",
     "hour_of",
     "lengthen",
     "names",
@@ -67,7 +65,6 @@ _MODULES = {
     "fail_tasks": "sim.transforms.faults",
     "faster": "sim.transforms.planning",
     "fit_machines": "sim.transforms.demands",
-    "history_and_trace": "sim.transforms.past",
     "hour_of": "sim.transforms.arrivals",
     "lengthen": "sim.transforms.tasks",
     "place_inputs": "sim.transforms.placement",

@@ -6,19 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from sim.base.losses import kind_of
 from sim.base.reading import Account, BadRows
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import values
 from sim.workload.workload import Workload
 
-_KIND = {"mem": "mem_gib_s"}
-
 
 def amounts(workload: Workload) -> dict[str, float]:
     """Return jobs, tasks, edges between stages and jobs, and demand × duration of each resource.
 
-    The kind of a resource is ``<resource>_s``, that of ``mem`` is ``mem_gib_s``. Demands count as
-    they stand in the table, before they are rounded to quanta.
+    Demands count as they stand in the table, before they are rounded to quanta.
     """
     runs = workload.runs
     run_s = runs.duration_s * runs.count
@@ -31,7 +29,7 @@ def amounts(workload: Workload) -> dict[str, float]:
     }
     for name in workload.resources:
         demand = values(workload.stages, f"{DEMAND_PREFIX}{name}")
-        totals[_KIND.get(name, f"{name}_s")] = float(np.sum(demand * work_s))
+        totals[kind_of(name)] = float(np.sum(demand * work_s))
     return totals
 
 

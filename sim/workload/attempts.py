@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from sim.base.arrays import Mask
+from sim.base.losses import kind_of
 from sim.base.reading import Account, BadRows, count_rule, no_job_left, resolution_s
 from sim.workload.amounts import with_account
 from sim.workload.attempt_tables import Attempt, Layout, LoggedJob, make_tables
@@ -161,7 +162,7 @@ class _Columns:
         is_first[order[np.unique(self.job[order], return_index=True)[1]]] = 1.0
         amounts = {"jobs": is_first, "tasks": self.n_tasks}
         for resource, demand in self.demand.items():
-            amounts[_kind(resource)] = demand * self.run_s * self.n_tasks
+            amounts[kind_of(resource)] = demand * self.run_s * self.n_tasks
         account = Account(amounts)
         for rule in dict.fromkeys(self.rules.tolist()):
             if rule:
@@ -186,7 +187,7 @@ class _Columns:
         self.run_s[is_zero] = half_s
         for resource, demand in self.demand.items():
             more = half_s * float(np.sum((demand * self.n_tasks)[is_zero]))
-            account.change(rule, **{_kind(resource): -more})
+            account.change(rule, **{kind_of(resource): -more})
 
     def _unequal_gangs(self) -> Iterator[str]:
         """Say that the tasks of gangs are unequal: each slot of a gang is as large as any."""
@@ -205,8 +206,3 @@ class _Columns:
                     f"as for its largest, {100 * (more / max(work, 1e-9) - 1):.1f} % more "
                     f"{resource} × time than the log's"
                 )
-
-
-def _kind(resource: str) -> str:
-    """Return the kind of amount of a resource (`sim.workload.amounts`)."""
-    return "mem_gib_s" if resource == "mem" else f"{resource}_s"

@@ -84,6 +84,11 @@ class Column:
     null: float | None = None
 
 
+def _time(name: str, meaning: str, low: float | None = None, null: float | None = None) -> Column:
+    """Return a column of times, s, which null says are unknown or do not exist."""
+    return Column(name, pa.float64(), "s", meaning, None, nullable=True, low=low, null=null)
+
+
 JOBS: Final = (
     Column("job_id", pa.string(), "id", "unique name of the job"),
     Column("submit_s", pa.float64(), "s", "submission time; rows are in this order", low=0),
@@ -91,15 +96,7 @@ JOBS: Final = (
     Column("user", CATEGORY, "name", "submitting user; '' if unknown", ""),
     Column("queue", CATEGORY, "name", "queue (organisation) it is submitted to", "default"),
     Column("priority", pa.float64(), "1", "the user's priority; larger goes first", 0.0),
-    Column(
-        "deadline_s",
-        pa.float64(),
-        "s",
-        "deadline, relative to submit_s; null for none",
-        None,
-        nullable=True,
-        low=0,
-    ),
+    _time("deadline_s", "deadline, relative to submit_s; null for none", low=0),
     Column("min_tasks", pa.int32(), "tasks", "gang: tasks that start together; 0: none", 0, low=0),
     Column("input_mode", CATEGORY, "mode", "handling of its inputs", "none", False, INPUT_MODES),
 )
@@ -171,78 +168,38 @@ PARTITION: Final = Column(
     "named sets of machines in which it may run, separated by |; '': the default one",
     "",
 )
-NEW_DEADLINE: Final = Column(
+NEW_DEADLINE: Final = _time(
     "new_deadline_s",
-    pa.float64(),
-    "s",
     "deadline from new_deadline_at_s on, relative to submit_s; null if unchanged",
-    None,
-    nullable=True,
     low=0,
 )
-NEW_DEADLINE_AT: Final = Column(
+NEW_DEADLINE_AT: Final = _time(
     "new_deadline_at_s",
-    pa.float64(),
-    "s",
     "time of the change of deadline, relative to submit_s; null if unchanged",
-    None,
-    nullable=True,
     low=0,
 )
-REQUESTED: Final = Column(
+REQUESTED: Final = _time(
     "requested_s",
-    pa.float64(),
-    "s",
     "the user's limit on its running time; null, or 0, if it has none or it is unknown",
-    None,
-    nullable=True,
     low=0,
     null=0.0,
 )
-CPU: Final = Column(
-    "cpu_s",
-    pa.float64(),
-    "s",
-    "total CPU time of its tasks without initialisation; null: their total duration",
-    None,
-    nullable=True,
-    low=0,
+CPU: Final = _time(
+    "cpu_s", "total CPU time of its tasks without initialisation; null: their total duration", low=0
 )
 RECORDED: Final = (
-    Column(
-        "recorded_start_s",
-        pa.float64(),
-        "s",
-        "when it really started, by the log; null if unknown",
-        None,
-        nullable=True,
-    ),
-    Column(
-        "recorded_finish_s",
-        pa.float64(),
-        "s",
-        "when it really ended, by the log; null if unknown",
-        None,
-        nullable=True,
-    ),
+    _time("recorded_start_s", "when it really started, by the log; null if unknown"),
+    _time("recorded_finish_s", "when it really ended, by the log; null if unknown"),
 )
 """Optional columns of ``jobs``, ``stages`` and ``tasks``, on the clock of ``submit_s``
 (`sim.workload.recorded`)."""
-ELIGIBLE: Final = Column(
+ELIGIBLE: Final = _time(
     "recorded_eligible_s",
-    pa.float64(),
-    "s",
     "when it was free to start, by the log: its begin time or dependencies; null if unknown",
-    None,
-    nullable=True,
 )
-SUBMITTED: Final = Column(
+SUBMITTED: Final = _time(
     "recorded_submit_s",
-    pa.float64(),
-    "s",
     "when it was really submitted, by the log, if submit_s is when it was free to start",
-    None,
-    nullable=True,
 )
 BILLING: Final = (
     Column("account", CATEGORY, "name", "account that pays for it; '' if unknown", ""),
@@ -275,22 +232,10 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
 """Optional columns, by table; a table without them does not get their defaults."""
 
 HISTORY: Final = (
-    Column(
-        "submit_s",
-        pa.float64(),
-        "s",
-        "submission time; negative before the start; null if only the order is known",
-        None,
-        nullable=True,
+    _time(
+        "submit_s", "submission time; negative before the start; null if only the order is known"
     ),
-    Column(
-        "finish_s",
-        pa.float64(),
-        "s",
-        "end of its last task; null if only the order is known",
-        None,
-        nullable=True,
-    ),
+    _time("finish_s", "end of its last task; null if only the order is known"),
     Column("n_tasks", pa.int32(), "tasks", "number of tasks; 0 if unknown", 0, low=0),
     Column("mean_task_s", pa.float64(), "s", "mean duration of its tasks", low=0),
     Column("user", CATEGORY, "name", "submitting user; '' if unknown", ""),

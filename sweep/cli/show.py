@@ -1,4 +1,4 @@
-"""Verbs about a finished sweep: its cells, its report, a comparison with another."""
+"""Verbs about a finished sweep: its cells, its report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from sweep.execution import baseline_metrics, cells_table
 from sweep.grid import request
 from sweep.grid.config_tree import to_yaml
 from sweep.grid.overrides import Assignment
-from sweep.report import compare
 from sweep.report.contribution import Finished
 from sweep.stats.cell_columns import ALL_METRICS, AXES, NOT_METRICS
 from sweep.store.cache import Cache
@@ -122,28 +121,20 @@ def _text(value: object) -> str:
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
-    words = "[SWEEP [SWEEP]] [baseline=POLICY] [metrics=A,B] [--gantt ROW] [paths.results=DIR]"
+    words = "[SWEEP] [baseline=POLICY] [metrics=A,B] [--gantt ROW] [paths.results=DIR]"
     parser.usage = f"{parser.prog} {words} [flags]"
     parser.add_argument(
         "--gantt", type=int, metavar="ROW", help="draw the schedule of this cell (see `show`)"
     )
     parser.epilog = (
         "With another baseline= or other metrics= the report goes to reports/ in the results; "
-        "nothing is run. With two sweeps: differences between their requests and between their "
-        "cells, matched by label and tested pair by pair, written to comparisons/ in the results. "
-        "A difference is no error: the exit code is 0."
+        "nothing is run."
     )
 
 
 def report(command: Command) -> int:
-    """Write a sweep's report again, with another baseline= or metrics=; or compare two sweeps."""
-    if len(command.names) > 2:
-        raise InputError(f"name one sweep, or two to compare, not {' '.join(command.names)}")
+    """Write a sweep's report again, with another baseline= or metrics=."""
     results = command.results("baseline", "metrics")
-    if len(command.names) == 2:
-        if command.flags.gantt is not None or command.assignments("baseline", "metrics"):
-            raise InputError("--gantt, baseline= and metrics= go with one sweep")
-        return _compare(*(driver.open_intact(results, name) for name in command.names))
     folder = driver.open_intact(results, command.sweep())
     cells, config, gantt = cells_table.read(folder), folder.config(), command.flags.gantt
     words = command.assignments("baseline", "metrics")
@@ -188,13 +179,4 @@ def _custom_evaluator(config: Mapping[str, Any]) -> str | None:
 def _print_paths(folder: SweepFolder) -> int:
     for name in (MARKDOWN, HTML):
         print(folder.path / name)
-    return 0
-
-
-def _compare(a: SweepFolder, b: SweepFolder) -> int:
-    comparison = compare.compare(a, b)
-    compare.print_comparison(comparison)
-    print()
-    for path in compare.write(comparison, b.results):
-        print(path)
     return 0

@@ -185,9 +185,9 @@ def test_the_way_out_is_named(reports: dict[str, dict[str, object]]) -> None:
 
 def _reader(name: str) -> Callable[[str], object]:
     # here, as the process that is limited imports this module too
+    from policies.alibaba.synth.published import _read
     from policies.wing.lineage.files import read_table
     from policies.wing.lineage.openlineage import read_events
-    from sim.synth.fitted.fit import _read
 
     own: dict[str, Callable[[str], object]] = {
         "lineage": lambda path: read_table("operations", path),

@@ -12,7 +12,7 @@ import pytest
 import sim
 from sim.describe import Dataset, describe
 from sim.describe.page import page
-from sweep.report import index
+from sweep.questions.ui import index
 from sweep.store.sweep_summaries import summarize
 from tests.axe import violations
 from tests.mlflow_ui import browser

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from policies.alibaba.synth.published import fit
 from sim.cli import count_lines
-from sim.synth.fitted.fit import fit
 from sim.synth.fitted.tables_file import write_tables
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.base.random import stream
-from sim.describe.task_variation import (
+from policies.slearn.task_variation import (
     jobs_over_space,
     jobs_over_time,
     load_statistics,
     window_loads,
 )
+from sim.base.random import stream
 from sim.evaluators import Evaluation, Simulate
 
 USES_POLICY = False

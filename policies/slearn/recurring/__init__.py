@@ -69,7 +69,7 @@ def synthesize(
         same ratio to `jobs` as in the fitted workload.
     over_time, over_space : tuple of float, optional
         Median and 90th percentile over jobs of the variation of similar jobs over time, and of the
-        tasks within a job (`sim.describe.task_variation`); by default the preset's.
+        tasks within a job (`policies.slearn.task_variation`); by default the preset's.
     recurring : float, optional
         Share of jobs whose program has run before, 0 to 1; by default the preset's.
     stale : tuple of float, optional

@@ -23,10 +23,10 @@ from policies.slearn.recurring.programs import (
     draw_values,
 )
 from policies.slearn.recurring.tables import Tables, heaviest
+from policies.slearn.task_variation import SAMPLED, SimilarJobs, window_loads
 from sim.base import maths
 from sim.base.arrays import F8, I4, I8
 from sim.base.random import stream
-from sim.describe.task_variation import SAMPLED, SimilarJobs, window_loads
 
 N_SURGES = 3
 """Number of surges: times when jobs arrive in quick succession."""

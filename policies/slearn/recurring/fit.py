@@ -8,15 +8,15 @@ import numpy as np
 
 from policies.slearn.recurring.giants import group_rows, history_log_ratio
 from policies.slearn.recurring.tables import BOUNDS_S, WIDE, Stratum, Tables, heaviest, quantiles_at
-from sim.base import maths
-from sim.base.arrays import F8, I8
-from sim.base.errors import InputError
-from sim.describe.task_variation import (
+from policies.slearn.task_variation import (
     jobs_over_space,
     jobs_over_time,
     load_statistics,
     window_loads,
 )
+from sim.base import maths
+from sim.base.arrays import F8, I8
+from sim.base.errors import InputError
 from sim.workload.columns import Columns
 from sim.workload.history import NAMES
 from sim.workload.workload import Workload

@@ -16,10 +16,7 @@ from policies.slearn.recurring.draft import (
 )
 from policies.slearn.recurring.programs import DAY_S, Drift, Programs, draw_programs
 from policies.slearn.recurring.tables import Tables
-from sim.base import maths
-from sim.base.arrays import F8, I8, offsets, ranks
-from sim.base.random import stream
-from sim.describe.task_variation import (
+from policies.slearn.task_variation import (
     SAMPLED,
     coefficient_of_variation,
     jobs_over_space,
@@ -27,6 +24,9 @@ from sim.describe.task_variation import (
     load_statistics,
     window_loads,
 )
+from sim.base import maths
+from sim.base.arrays import F8, I8, offsets, ranks
+from sim.base.random import stream
 from sim.workload.workload import Workload
 
 SHORTEST = 0.01

@@ -85,7 +85,7 @@ class Tables:
     # variation over time can be
     large: float
     # median and 90th percentile over jobs of variation over time and over space
-    # (`sim.describe.task_variation`); mean, median and 90th percentile of the load in windows
+    # (`policies.slearn.task_variation`); mean, median and 90th percentile of the load in windows
     over_time: tuple[float, float]
     over_space: tuple[float, float]
     load: tuple[float, float, float]

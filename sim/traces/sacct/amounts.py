@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from sim.base.arrays import F8, I8
+from sim.base.losses import kind_of
 from sim.base.reading import Account, BadRows
 from sim.traces.sacct.clock import Times, read_times
 from sim.traces.sacct.ran import NEVER_STARTED, WAITING
 from sim.traces.sacct.resources import Resources, read_resources
 from sim.traces.sacct.selection import Selection, any_of, is_step
-from sim.traces.sacct.stages import ACCOUNT_KIND, KINDS
+from sim.traces.sacct.stages import KINDS
 
 _WORDS = {"gpu": "GPUs are", "mem": "memory is"}
 
@@ -32,17 +33,18 @@ def open_account(selection: Selection, first: I8, bad: BadRows, tasks: str) -> A
     bad_parts = _bad_work(bad)
     kinds = KINDS[tasks]
     account = Account(
-        {"jobs": selection.n_jobs(first), **{ACCOUNT_KIND[kind]: amounts[kind] for kind in kinds}}
+        {"jobs": selection.n_jobs(first), **{kind_of(kind): amounts[kind] for kind in kinds}}
     )
     for rule, n, part in bad_parts:
-        known = {ACCOUNT_KIND.get(kind, kind): part[kind] for kind in ("jobs", *kinds) if part}
+        known = {kind_of(kind): part[kind] for kind in kinds if part}
+        known |= {"jobs": part["jobs"]} if part else {}
         account.add_bad(rule, known, n)
     for kind in amounts.keys() - {*kinds}:
         columns = [amounts[kind], *(part[kind] for _, _, part in bad_parts if part)]
         total = sum(float(np.nansum(column)) for column in columns)
         if total:
             rule = f"{_WORDS[kind]} not read with tasks={tasks}"
-            account.add(rule, by_option=True, **{ACCOUNT_KIND[kind]: total})
+            account.add(rule, by_option=True, **{kind_of(kind): total})
     return account
 
 

@@ -10,6 +10,7 @@ from sim.base.arrays import F8, I8, Mask
 from sim.traces.sacct.columns import Log
 from sim.traces.sacct.resources import licence_counts
 from sim.traces.sacct.stages import Stages
+from sim.workload.peaks import in_use_at_starts
 
 MAX_SHARE = 0.02
 """Share of jobs or work from which on a user is told."""
@@ -59,19 +60,13 @@ def licences(log: Log, start_s: F8, finish_s: F8, job: I8) -> Iterator[str]:
     peaks = []
     for name, n in counts.items():
         requests |= n > 0
-        peaks.append(f"{name}: at most {_peak(start_s, finish_s, n):,} in use")
+        peak = in_use_at_starts(start_s, finish_s, n.astype(np.float64)).max()
+        peaks.append(f"{name}: at most {peak:,.0f} in use")
     n_asked, n_jobs = len(np.unique(job[requests])), int(job.max()) + 1
     yield (
         f"{n_asked:,} of {n_jobs:,} jobs asked for licences ({', '.join(peaks)}); waits for them "
         "are not explained without"
     )
-
-
-def _peak(start_s: F8, finish_s: F8, n: I8) -> int:
-    """Return the largest number in use; those given back are free in the same instant."""
-    time_s = np.concatenate([finish_s, start_s])
-    change = np.concatenate([-n, n])
-    return int(np.cumsum(change[np.argsort(time_s, kind="stable")]).max())
 
 
 def unequal_nodes(stages: Stages, job: I8, is_gang: Mask) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
+from sim.base.losses import kind_of
 from sim.base.reading import Account, count_rule
 from sim.traces.sacct.clock import Times
 from sim.traces.sacct.resources import Resources
@@ -24,7 +25,6 @@ ZERO = f"0 s becomes {ZERO_BECOMES_S} s"
 RESIZED = "a resized job: all nodes as its largest"
 KINDS = {"cpus": ("cpu",), "nodes": ("cpu", "mem", "gpu")}
 """Resources that a task demands, by the option ``tasks``."""
-ACCOUNT_KIND = {"cpu": "cpu_s", "gpu": "gpu_s", "mem": "mem_gib_s"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def make_stages(
     count_rule(filled, ZERO, is_zero)
     for kind, amount in amounts.items():
         added = float(np.sum(amount[is_zero])) * ZERO_BECOMES_S
-        account.change(ZERO, **{ACCOUNT_KIND[kind]: -added})
+        account.change(ZERO, **{kind_of(kind): -added})
     times = replace(times, run_s=np.where(is_zero, ZERO_BECOMES_S, times.run_s))
     n_parts = np.bincount(run, minlength=len(run))
     whole = np.flatnonzero(n_parts == 1)
@@ -163,7 +163,7 @@ def _resized(
     for kind, amount in amounts.items():
         recorded = float(np.sum(amount * times.run_s))
         simulated = float(np.sum(width * times.run_s)) * demand[kind]
-        account.change(RESIZED, **{ACCOUNT_KIND[kind]: recorded - simulated})
+        account.change(RESIZED, **{kind_of(kind): recorded - simulated})
     sizes = np.unique(width)
     had = width[None, :] >= sizes[:, None]
     n = len(sizes)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sim.base.arrays import F8
+from sim.base.losses import kind_of
 from sim.base.reading import Account, BadRows
 from sim.traces.swf import ZERO_BECOMES_S
 from sim.traces.table.dependencies import LEFT_OUT, Dependencies, count_stated
@@ -17,7 +18,6 @@ from sim.traces.table.raw import Log
 from sim.traces.table.tasks import RULES, Per, Tasks, Width, demands_of
 
 WITHOUT_GPUS = "GPUs, by trace.tasks=cpus"
-_KINDS = {"cpu": "cpu_s", "gpu": "gpu_s", "mem": "mem_gib_s"}
 
 
 def account_of(
@@ -53,7 +53,7 @@ def enter_changes(account: Account, width: Width, ran: Ran, task_unit: Tasks) ->
     """
     run_s, surplus_s = ran.run_s, ran.between_s - ran.run_s
     for resource, total in width.total.items():
-        kind, rows = _KINDS[resource], width.unknown[resource]
+        kind, rows = kind_of(resource), width.unknown[resource]
         account.change(RULES[resource], **{kind: -float(np.sum(total[rows] * run_s[rows]))})
         known_s = np.where(rows, 0.0, surplus_s)
         for rule, part_s in ((LONGER, np.minimum(known_s, 0)), (SHORTER, np.maximum(known_s, 0))):
@@ -75,7 +75,7 @@ def _amounts(
     columns: Mapping[str, Any], ran: Ran, demands: Mapping[str, F8], task_unit: Tasks
 ) -> dict[str, F8]:
     """Return the amounts of each row by kind, without GPUs that an option leaves out."""
-    amounts = {_KINDS[resource]: demand * _work_s(ran) for resource, demand in demands.items()}
+    amounts = {kind_of(resource): demand * _work_s(ran) for resource, demand in demands.items()}
     if task_unit in ("nodes", "workers"):
         amounts["tasks"] = columns[task_unit]
     return amounts

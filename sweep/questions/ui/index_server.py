@@ -22,9 +22,9 @@ from urllib.parse import parse_qs, urlsplit
 from sim.base.errors import InputError
 from sim.base.reading import parse_json
 from sweep.grid.tracking_uri import sqlite_uri
+from sweep.questions.ui import index
 from sweep.questions.ui.live_index import LiveIndex, error_text
 from sweep.questions.ui.mlflow_server import DATABASE, HOST, PORT, address, ports
-from sweep.report import index
 from sweep.store import removal, sweep_list, tags
 from sweep.store.sweep_summaries import size_text
 

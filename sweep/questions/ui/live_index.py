@@ -11,8 +11,8 @@ from typing import Any
 
 from sim.base.masking import mask
 from sweep.grid.tracking_uri import sqlite_uri
+from sweep.questions.ui import index
 from sweep.questions.ui.mlflow_server import DATABASE, sweep_links
-from sweep.report import index
 from sweep.store.sweep_summaries import Heartbeats, SweepSummary, summarize
 
 REFRESH_EVERY_S = 1.0

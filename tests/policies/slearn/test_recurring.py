@@ -11,7 +11,7 @@ from policies.slearn.recurring.giants import group_heaviest, group_rows, history
 from policies.slearn.recurring.make import durations
 from policies.slearn.recurring.presets import preset, preset_changes
 from policies.slearn.recurring.tables import BOUNDS_S, heaviest, read_tables, write_tables
-from sim.describe.task_variation import (
+from policies.slearn.task_variation import (
     jobs_over_space,
     jobs_over_time,
     load_statistics,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sim
+from policies.slearn.task_variation import jobs_over_space, jobs_over_time
 from sim import Cluster, evaluators
-from sim.describe.task_variation import jobs_over_space, jobs_over_time
 
 DAY_S = 86_400.0
 

@@ -10,8 +10,8 @@ import pytest
 import policies
 import sim
 from tests.policies.alibaba import test_trace as alibaba
+from tests.policies.slearn import test_google2011 as google
 from tests.policies.wing import test_wfcommons as wfcommons
-from tests.sim.traces import test_google2011 as google
 from tests.sim.traces import test_k8s_gpu2023 as k8s
 from tests.sim.traces import test_sacct as sacct
 from tests.sim.traces import test_spark_eventlog as spark

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sweep.execution import compute
-from sweep.report.index import row_html
+from sweep.questions.ui.index import row_html
 from sweep.store import shard_writer
 from sweep.store.journal import Journal
 from sweep.store.sweep_summaries import summarize

@@ -25,7 +25,8 @@ from sim import Workload
 from sim.base import html
 from sim.base.text import printable
 from sweep.cli import main
-from sweep.report import drawing, figures, index, table_model
+from sweep.questions.ui import index
+from sweep.report import drawing, figures, table_model
 from sweep.stats.summary import summarise
 from sweep.store.sweep_summaries import summarize
 from tests.mlflow_ui import browser

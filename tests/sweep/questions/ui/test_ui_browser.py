@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from sweep.questions.ui import index
 from sweep.questions.ui.index_server import Index
-from sweep.report import index
 from sweep.store import tags
 from sweep.store.folder import CELLS, VERDICT, SweepFolder
 from sweep.store.journal import Journal

@@ -17,9 +17,10 @@ from sim.base.masking import mask_tree
 from sim.base.text import table_lines
 from sweep.execution.baseline_metrics import AGAINST_BASELINE
 from sweep.grid import config_tree
-from sweep.report import changes, table_model
-from sweep.report.changes import Change
-from sweep.report.matching import CHANGED, SAME, VERDICTS, Matched, Metric, match
+from sweep.questions.compare import changes
+from sweep.questions.compare.changes import Change
+from sweep.questions.compare.matching import CHANGED, SAME, VERDICTS, Matched, Metric, match
+from sweep.report import table_model
 from sweep.stats.cell_columns import AXES
 from sweep.stats.cell_columns import Rows as Numbers
 from sweep.stats.metric_format import format_contrast, format_value

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.describe.task_variation import (
+from policies.slearn.task_variation import (
     SimilarJobs,
     jobs_over_space,
     jobs_over_time,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sweep import stats
-from sweep.report.matching import CHANGED, SAME, Matched
+from sweep.questions.compare.matching import CHANGED, SAME, Matched
 from sweep.stats.arrange import group_ids, split_by_id
 from sweep.stats.cell_columns import Rows as Numbers
 from sweep.stats.inference import EXACT

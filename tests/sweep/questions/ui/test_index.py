@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.report import index
+from sweep.questions.ui import index
 from sweep.store.journal import Journal
 from sweep.store.sweep_summaries import summarize
 from tests.sweep.small import Command, set_json

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from sim.base.errors import InputError
-from sweep.report import changes, compare, matching
+from sweep.questions.compare import changes, matching
+from sweep.questions.compare import comparison as compare
 from sweep.store.folder import SweepFolder
 from tests.sweep.small import Command, FakeResult, every_file, fake_engine, fake_simulate
 
