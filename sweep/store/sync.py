@@ -1,8 +1,8 @@
 """Sync a local working folder with a remote results store.
 
 ``paths.results=s3://bucket/prefix`` has a working folder on this machine, in the user's cache.
-Cells, claims and leases are read and written in the store itself. Journals, sweeps and the records
-of workloads are fetched when a command begins, and pushed as they are written. MLflow's database,
+Cells and leases are read and written in the store itself. Journals, sweeps and the records of
+workloads are fetched when a command begins, and pushed as they are written. MLflow's database,
 fetched traces and comparisons stay in the working folder.
 """
 
