@@ -136,20 +136,6 @@ class Journal:
         events = [e["event"] for e in self.milestones() if e["event"] in ("begin", "end")]
         return bool(events) and events[-1] == "end"
 
-    def open_attempt(self) -> Event | None:
-        """Return the ``begin`` event of the attempt that a kill left open, None if there is none.
-
-        Of several in a row (killed again and again) the first: cells that were cached then were
-        cached before the attempt.
-        """
-        first: Event | None = None
-        for event in self.milestones():
-            if event["event"] == "begin":
-                first = first or event
-            elif event["event"] == "end":
-                first = None
-        return first
-
     def lease(self) -> Lease:
         """Build the lease that the process holds which runs the sweep."""
         return Lease(
