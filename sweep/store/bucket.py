@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sim.base.errors import InputError, summary_line
 from sim.base.masking import mask
@@ -22,6 +22,16 @@ WAY_OUT = (
     "and the network, or give paths.results=DIR"
 )
 T = TypeVar("T")
+
+
+class Entry(NamedTuple):
+    """A content of a storage."""
+
+    n_bytes: int
+    time_s: float  # when it was written, by the storage's own clock
+    tag: str | None = None  # of a store: another one for another content
+
+
 Report = Callable[[str], object]
 _WAITS: ContextVar[Report | None] = ContextVar("waits", default=None)
 
@@ -91,25 +101,14 @@ class Bucket:
         # an earlier request may have succeeded, and its answer was lost
         return self._retry(create) or (n_requests > 1 and self.get(name) == content)
 
-    def list(self, prefix: str) -> dict[str, int]:
-        """List the sizes of objects."""
-        return {name: info["size"] for name, info in self._listed(prefix).items()}
-
-    def times_s(self, prefix: str) -> dict[str, float]:
-        """Return when each object was written, by the store's clock."""
-        listed = self._listed(prefix).items()
-        return {name: info["last_modified"].timestamp() for name, info in listed}
-
-    def stamps(self, prefix: str) -> dict[str, str]:
-        """Return a version of each object that changes when it is rewritten."""
-        return {
-            name: f"{info['size']} {info['last_modified'].isoformat()} {info['e_tag']}"
-            for name, info in self._listed(prefix).items()
-        }
-
-    def _listed(self, prefix: str) -> dict[str, Any]:
+    def list(self, prefix: str) -> dict[str, Entry]:
+        """List objects."""
         infos = self._retry(lambda: self._store.list(prefix).collect())
-        return {info["path"]: info for info in sorted(infos, key=lambda info: str(info["path"]))}
+        entries = {
+            info["path"]: Entry(info["size"], info["last_modified"].timestamp(), info["e_tag"])
+            for info in infos
+        }
+        return dict(sorted(entries.items()))
 
     def delete(self, name: str) -> None:
         """Delete an object."""

@@ -160,8 +160,8 @@ class Journal:
         """Tell whether another sweep runs on these results, as far as one look shows."""
         results_storage = storage.for_results(self._results)
         beat_times_s = {
-            name.partition(".lease/")[0]: at_s
-            for name, at_s in results_storage.times_s("journal/").items()
+            name.partition(".lease/")[0]: entry.time_s
+            for name, entry in results_storage.list("journal/").items()
             if ".lease/" in name
         }
         last_beat_s = beat_times_s.pop(f"journal/{self._sweep}", 0.0)
