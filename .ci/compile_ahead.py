@@ -94,8 +94,7 @@ def for_the_wheel(folder: Path) -> None:
         words = ["launcher=inline", "tracking=none", "seed=0", f"paths.results={results}"]
         demonstration = ["-m", "sweep", "experiment=demo", *words]
         start(environment, [demonstration, *([__file__, *names] for names in runs())])
-    for lock in folder.glob("*/*.lock"):
-        lock.unlink()
+    (folder / "locks").unlink(missing_ok=True)
 
 
 def for_the_demonstration() -> None:

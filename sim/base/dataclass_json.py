@@ -10,8 +10,8 @@ number of an array, `Shape` on an array of several axes, or any object with ``ho
 text follows ``must be``. A constraint on several fields is a method ``check`` of their class, which
 raises ValueError.
 
-No library does this: none supports arrays, so that ranges, shapes and the wording of errors would
-have to be written all the same; pydantic alone takes 60 ms to import.
+No library does this: none supports arrays with ranges and shapes, and their files have other bytes
+(decision 19).
 """
 
 from __future__ import annotations

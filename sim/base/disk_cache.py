@@ -17,18 +17,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.base import files, sources
-from sim.base.kernel_cache import cache_dir
-
-try:
-    import fcntl
-except ImportError:  # not a POSIX system: two processes may compute the same, each for itself
-    fcntl = None  # type: ignore[assignment]
+from sim.base.kernel_cache import cache_dir, exclusive_lock
 
 Arrays = dict[str, NDArray[Any]]
 """Content of a cache entry: arrays of numbers by name."""
@@ -95,15 +90,13 @@ def get_or_compute(
     for i, name in enumerate(names):
         first.setdefault(name, i)
     entries = {name: folder.read(name) for name in first}
-    if None in entries.values():
-        with folder.locks() as locks:
-            for waits in (False, True):
-                missing = [name for name, arrays in entries.items() if arrays is None]
+    for waits in (False, True):
+        missing = [name for name, arrays in entries.items() if arrays is None]
 
-                def store(name: str, waits: bool = waits) -> Arrays | None:
-                    return folder.store(name, lambda: compute(first[name]), locks, waits)
+        def store(name: str, waits: bool = waits) -> Arrays | None:
+            return folder.store(name, lambda: compute(first[name]), waits)
 
-                entries |= zip(missing, _map_parallel(store, missing), strict=True)
+        entries |= zip(missing, _map_parallel(store, missing), strict=True)
     return [_freeze(entries[name] or {}) for name in names]
 
 
@@ -171,11 +164,9 @@ class _ModuleFolder:
             return None
         return _deserialize(content, name)
 
-    def store(
-        self, name: str, compute: Callable[[], Arrays], locks: BinaryIO | None, waits: bool
-    ) -> Arrays | None:
+    def store(self, name: str, compute: Callable[[], Arrays], waits: bool) -> Arrays | None:
         """Compute and store an entry; None if another process computes it and `waits` is False."""
-        with _lock(locks, name, waits) as is_locked:
+        with exclusive_lock(name, waits=waits) as is_locked:
             if not is_locked:
                 return None
             arrays = self.read(name)
@@ -198,45 +189,6 @@ class _ModuleFolder:
                 break
             file.unlink(missing_ok=True)
             excess -= size
-
-    @contextlib.contextmanager
-    def locks(self) -> Iterator[BinaryIO | None]:
-        """Open the lock file; None where it can't be created.
-
-        Opened once for all threads: closing it releases every lock of the process.
-        """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            file = (self.folder / "locks").open("ab")
-        except OSError:
-            yield None
-            return
-        with file:
-            yield file
-
-
-@contextlib.contextmanager
-def _lock(locks: BinaryIO | None, name: str, waits: bool) -> Iterator[bool]:
-    """Lock an entry against other processes; yield False if one holds it and `waits` is False.
-
-    A lock is one byte of the lock file. Without locks every process computes what is missing.
-    """
-    byte = int(name[:12], 16)
-    if fcntl is None or locks is None:
-        yield True
-        return
-    try:
-        fcntl.lockf(locks, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-    except (BlockingIOError, PermissionError):
-        yield waits
-        return
-    except OSError:  # a disk without locks, or a deadlock between threads of two processes
-        yield True
-        return
-    try:
-        yield True
-    finally:
-        fcntl.lockf(locks, fcntl.LOCK_UN, 1, byte)
 
 
 def _freeze(arrays: Arrays) -> Arrays:

@@ -10,7 +10,17 @@ from sim.base.errors import InputError
 
 MODULES_FOUND = ()  # imports only other packages by name (`sim.base.sources.meaning`)
 EXTRAS = {
-    "sweep": ("alembic", "hydra", "mlflow", "omegaconf", "optuna", "ray", "rich", "sqlalchemy"),
+    "sweep": (
+        "alembic",
+        "hydra",
+        "mlflow",
+        "obstore",
+        "omegaconf",
+        "optuna",
+        "ray",
+        "rich",
+        "sqlalchemy",
+    ),
     "frames": ("pandas",),
     "plots": ("matplotlib", "plotly"),
     "schedules": ("croniter",),

@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -227,7 +226,7 @@ def _parts_are_linked() -> bool:
 def _lock_compilation(dispatcher: Any, function: Callable[..., Any]) -> None:
     """Wait for another process that compiles the same kernel, and load its result."""
     compile_now = dispatcher.compile
-    lock: Path = module_folder(function.__module__) / f"{function.__qualname__}.lock"
+    lock = f"{module_folder(function.__module__).name}/{function.__qualname__}"
 
     def compile_locked(sig: Any) -> Any:
         _defer_blas()

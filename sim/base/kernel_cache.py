@@ -22,7 +22,7 @@ import platform
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -31,7 +31,7 @@ from sim.base import files, sources
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system: two processes may compile the same, each for itself
+except ImportError:  # not a POSIX system: two processes may compute the same, each for itself
     fcntl = None  # type: ignore[assignment]
 
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
@@ -154,16 +154,36 @@ def _checksum(file: Path, content: bytes | memoryview) -> bytes:
 
 
 @contextmanager
-def exclusive_lock(path: Path) -> Iterator[None]:
-    """Hold the lock file `path` inside this context; wait for another process that holds it."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a")
-    except OSError:  # nothing is compiled into a folder that can't be written
-        yield
+def exclusive_lock(name: str, *, waits: bool = True) -> Iterator[bool]:
+    """Lock a name in the cache; yield False if another process holds it and `waits` is False.
+
+    A lock is one byte of one file, so that no file is left for each of 10⁵ names. On a disk without
+    locks, or in a deadlock between threads of two processes, each computes what is missing, and
+    only loses time.
+    """
+    file = _lock_file()
+    byte = int.from_bytes(hashlib.sha256(name.encode()).digest()[:6])
+    if fcntl is None or file is None:
+        yield True
         return
-    with file:
-        if fcntl is not None:
-            with suppress(OSError):  # no locks on this disk: two may compile the same
-                fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+    except (BlockingIOError, PermissionError):
+        yield waits
+        return
+    except OSError:
+        yield True
+        return
+    try:
+        yield True
+    finally:
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, byte)
+
+
+@cache
+def _lock_file() -> int | None:
+    """Open the lock file and never close it: that would release every lock of the process."""
+    try:
+        return os.open(cache_dir() / "locks", os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError:
+        return None

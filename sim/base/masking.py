@@ -10,7 +10,9 @@ from typing import Any
 MASK = "***"
 _SHORT = 200
 
-_NAME = r"(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|credentials?)"
+_NAME = (
+    r"(?:password|passwd|pwd|secret|token|api[_-]?key|(?:access|account|sas)[_-]?key|credentials?)"
+)
 _KEY = rf"(?<![A-Za-z])(?:[\w.-]*[._-])?{_NAME}"
 # A token may be a quantity (a share of a cluster): a number after it stays. Text after a comma
 # belongs to the value, unless it is another key: the password of password=a,b,seed=0 is a,b.

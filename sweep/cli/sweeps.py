@@ -133,7 +133,7 @@ def list_sweeps(command: Command) -> int:
             print(f"    {sentence}")
         if len(entry.sentences) > MAX_SENTENCES:
             print(f"    and {len(entry.sentences) - MAX_SENTENCES} more in its report")
-    cached = sum(storage.for_results(results).list("cache/").values())
+    cached = sum(item.n_bytes for item in storage.for_results(results).list("cache/").values())
     print(f"cells and traces in the cache: {size_text(cached)} (`gc` lists what no sweep needs)")
     return 0
 

@@ -1,25 +1,20 @@
-"""Results in an object store: all objects below a prefix, by `pyarrow.fs`."""
+"""Results in an object store: all objects below a prefix, by `obstore`."""
 
 from __future__ import annotations
 
 import contextlib
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import cached_property
-from typing import Any, TypeVar
-
-import pyarrow as pa
+from typing import Any, NamedTuple, TypeVar
 
 from sim.base.errors import InputError, summary_line
 from sim.base.masking import mask
-from sweep.store import signed_put
+from sweep.store import object_store
 
 N_TRIES, PAUSE_S = 6, 0.25
 MAX_PAUSE_S = 4.0
-MULTIPART_BYTES = 10_000_000
-"""Arrow uploads objects of this size and above in several requests."""
 OUTAGE_S = 86_400.0
 """Longest time that a sweep waits for a store that has answered before."""
 WAY_OUT = (
@@ -27,6 +22,16 @@ WAY_OUT = (
     "and the network, or give paths.results=DIR"
 )
 T = TypeVar("T")
+
+
+class Entry(NamedTuple):
+    """A content of a storage."""
+
+    n_bytes: int
+    time_s: float  # when it was written, by the storage's own clock
+    tag: str | None = None  # of a store: another one for another content
+
+
 Report = Callable[[str], object]
 _WAITS: ContextVar[Report | None] = ContextVar("waits", default=None)
 
@@ -57,132 +62,74 @@ class Bucket:
         self._is_down = False  # the last request failed for good: the next is tried once
 
     @cached_property
-    def _filesystem(self) -> tuple[Any, str]:
-        from pyarrow import fs  # the clients of all stores: slow to load
-
+    def _store(self) -> Any:
         try:
-            try:
-                system, root = fs.FileSystem.from_uri(_in_one_request(self._address))
-            except ValueError:  # a version of Arrow without that option, or it is no address
-                system, root = fs.FileSystem.from_uri(self._address)
-        except (ValueError, pa.ArrowException) as error:
+            return object_store.connect(self._address)
+        except ValueError as error:
             raise self._unreachable(error) from None
-        return system, root.rstrip("/")
 
     def get(self, name: str) -> bytes | None:
         """Read an object."""
 
         def read() -> bytes | None:
-            system, root = self._filesystem
             try:
-                with system.open_input_stream(f"{root}/{name}") as stream:
-                    content: bytes = stream.read()
+                return bytes(self._store.get(name).bytes())
             except FileNotFoundError:
                 return None
-            return content
 
         return self._retry(read)
 
     def put(self, name: str, content: bytes) -> None:
-        """Write an object."""
-
-        def write() -> None:
-            # Arrow splits it into parts: after a failure they stay in the store, and an answer that
-            # it does not understand is logged on standard error
-            if len(content) >= MULTIPART_BYTES and signed_put.put(self._address, name, content):
-                return
-            system, root = self._filesystem
-            with system.open_output_stream(f"{root}/{name}") as stream:
-                stream.write(content)
-
-        self._retry(write)
+        """Write an object, in one request: parts of a failed one would stay in the store."""
+        self._retry(lambda: self._store.put(name, content, use_multipart=False))
 
     def put_new(self, name: str, content: bytes) -> bool:
-        """Create an object unless it exists: by a conditional put where that can be signed.
-
-        Elsewhere, each concurrent writer writes a claim of its own beside the name, lists the
-        claims, and withdraws unless its claim is the only one: of two that write and then list, at
-        least one sees both. They list before writing, too, as a writer that withdrew tries again.
-        """
+        """Create an object unless it exists, by a conditional put."""
         n_requests = 0
 
-        def write() -> bool | None:
+        def create() -> bool:
             nonlocal n_requests
+            from obstore.exceptions import AlreadyExistsError
+
             n_requests += 1
-            return signed_put.put(self._address, name, content, is_new=True)
+            try:
+                self._store.put(name, content, mode="create")
+            except AlreadyExistsError:
+                return False
+            return True
 
-        is_created = self._retry(write)
         # an earlier request may have succeeded, and its answer was lost
-        if is_created is False and n_requests > 1:
-            return self.get(name) == content
-        if is_created is not None:
-            return is_created
-        if self._names_like(name):
-            return False
-        claim = f"{name}~{secrets.token_hex(8)}"
-        self.put(claim, content)
-        if [*self._names_like(name)] != [claim]:
-            self.delete(claim)
-            time.sleep(PAUSE_S * (1 + secrets.randbelow(8)) / 8)
-            return False
-        self.put(name, content)
-        self.delete(claim)
-        return True
+        return self._retry(create) or (n_requests > 1 and self.get(name) == content)
 
-    def _names_like(self, name: str) -> list[str]:
-        folder = name.rpartition("/")[0] + "/"
-        return [
-            other for other in self._listed(folder) if other == name or other.startswith(f"{name}~")
-        ]
-
-    def list(self, prefix: str) -> dict[str, int]:
-        """List the sizes of objects."""
-        return {name: info[0] for name, info in self._listed(prefix).items() if "~" not in name}
-
-    def times_s(self, prefix: str) -> dict[str, float]:
-        """Return when each object was written, by the store's clock."""
-        return {name: mtime_ns / 1e9 for name, (_, mtime_ns) in self._listed(prefix).items()}
-
-    def stamps(self, prefix: str) -> dict[str, str]:
-        """Return a version of each object that changes when it is rewritten."""
-        return {
-            name: f"{size} {mtime_ns}" for name, (size, mtime_ns) in self._listed(prefix).items()
+    def list(self, prefix: str) -> dict[str, Entry]:
+        """List objects."""
+        infos = self._retry(lambda: self._store.list(prefix).collect())
+        entries = {
+            info["path"]: Entry(info["size"], info["last_modified"].timestamp(), info["e_tag"])
+            for info in infos
         }
-
-    def _listed(self, prefix: str) -> dict[str, tuple[int, int]]:
-        def request() -> dict[str, tuple[int, int]]:
-            from pyarrow import fs  # as above
-
-            system, root = self._filesystem
-            root_prefix = f"{root}/{prefix.rstrip('/')}"
-            selector = fs.FileSelector(root_prefix, recursive=True, allow_not_found=True)
-            return {
-                info.path[len(root) + 1 :]: (int(info.size), int(info.mtime_ns or 0))
-                for info in sorted(system.get_file_info(selector), key=lambda info: str(info.path))
-                if info.type == fs.FileType.File
-            }
-
-        return self._retry(request)
+        return dict(sorted(entries.items()))
 
     def delete(self, name: str) -> None:
         """Delete an object."""
 
         def remove() -> None:
-            system, root = self._filesystem
             with contextlib.suppress(FileNotFoundError):
-                system.delete_file(f"{root}/{name}")
+                self._store.delete(name)
 
         self._retry(remove)
 
     def _retry(self, request: Callable[[], T]) -> T:
+        from obstore.exceptions import BaseError  # the clients of all stores: slow to load
+
         begin_s, n_failed = time.monotonic(), 0
         try:
             while True:
                 try:
                     answer = request()
                     break
-                except (OSError, pa.ArrowException) as error:
-                    self.__dict__.pop("_filesystem", None)  # credentials may have been renewed
+                except (OSError, BaseError) as error:
+                    self.__dict__.pop("_store", None)  # credentials may have been renewed
                     n_failed += 1
                     self._handle_failure(error, n_failed, time.monotonic() - begin_s)
                 time.sleep(min(PAUSE_S * 2 ** min(n_failed - 1, N_TRIES), MAX_PAUSE_S))
@@ -198,7 +145,8 @@ class Bucket:
     def _handle_failure(self, error: Exception, n_failed: int, elapsed_s: float) -> None:
         """Raise an error unless the request is to be repeated."""
         report = _WAITS.get()
-        may_recover = isinstance(error, OSError) and self._has_answered and elapsed_s < OUTAGE_S
+        is_supported = "501 Not Implemented" not in str(error)
+        may_recover = is_supported and self._has_answered and elapsed_s < OUTAGE_S
         if report is not None and may_recover:
             if n_failed == N_TRIES:
                 reason = mask(summary_line(error))
@@ -217,10 +165,3 @@ class Bucket:
         return InputError(
             f"{self._label}: {mask(summary_line(error))}; {WAY_OUT}", rule="results folder"
         )
-
-
-def _in_one_request(address: str) -> str:
-    """Make Arrow upload small objects in one request, not in the three of a multipart upload."""
-    if not address.startswith("s3://") or "allow_delayed_open" in address:
-        return address
-    return f"{address}{'&' if '?' in address else '?'}allow_delayed_open=true"

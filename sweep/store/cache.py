@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sweep.store import shard_writer, shards, storage
 from sweep.store.cell import CellResult
-from sweep.store.index import Index, Keys, Positions
+from sweep.store.index import Index, Keys, Positions, as_keys
 from sweep.store.shard_writer import MAX_BYTES, MAX_CELLS, PendingShard
 from sweep.store.shards import MANIFESTS, Manifest, Row, Shard
 from sweep.store.sources import SourceTables
@@ -102,13 +101,6 @@ class Cache:
             return None
         config: dict[str, Any] = json.loads(shard.config(location[1]))
         return config
-
-    def cached_keys(self, keys: Collection[str]) -> list[str]:
-        """Return those of the keys that are cached, in their order."""
-        flags = self.are_cached(
-            np.array([bytes.fromhex(key) for key in keys], f"S{shards.KEY_BYTES}")
-        )
-        return [key for key, is_cached in zip(keys, flags, strict=True) if is_cached]
 
     def are_cached(self, keys: Keys) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Flag the keys that are cached in an intact shard."""
@@ -233,39 +225,48 @@ class Cache:
                 group.append(small.pop())
                 n_cells += _n_cells(group[-1])
                 n_bytes += sum(manifest.n_bytes for manifest in group[-1])
-            n_deleted += self._merge(group)
+            n_deleted += len(self.rewrite(group) or ())
         self._open_shards.clear()
         self._loaded_index = None
         return n_deleted
 
-    def _merge(self, group: Sequence[Sequence[Manifest]]) -> int:
-        """Merge the shards of a few manifests' files; return how many were deleted."""
+    def rewrite(
+        self, group: Sequence[Sequence[Manifest]], reached: Keys | None = None
+    ) -> set[str] | None:
+        """Move the cells of a few manifests' files to new shards; return the deleted shards.
+
+        With `reached`, only the cells of these keys; manifests have their keys then. A file stays
+        that has a shard which can't be read now. None if none could be read.
+        """
         rows: dict[bytes, Row] = {}
-        merged: list[Manifest] = []
+        old: list[Manifest] = []
         for parts in group:
-            read = [(manifest, self._shard(manifest), self._values(manifest)) for manifest in parts]
+            used = [m for m in parts if reached is None or np.isin(as_keys(m.keys), reached).any()]
+            read = [(manifest, self._shard(manifest), self._values(manifest)) for manifest in used]
             if any(shard is None or values is None for _, shard, values in read):
                 continue  # damaged, or unreadable for now
-            merged += parts
+            old += parts
             for manifest, shard, values in read:
                 assert shard is not None
                 assert values is not None
-                for row, (key, config, schema, jobs) in enumerate(shard.rows()):
-                    rows[key] = Row(
-                        key, config, schema, jobs, metrics_by_name(manifest.names, values[:, row])
-                    )
+                cells = shard.rows()
+                keys = as_keys(b"".join(key for key, *_ in cells))
+                is_used = np.ones(len(cells), bool) if reached is None else np.isin(keys, reached)
+                for row in np.flatnonzero(is_used):
+                    metrics = metrics_by_name(manifest.names, values[:, row])
+                    rows[cells[row][0]] = Row(*cells[row], metrics)
+        if not old:
+            return None
         new = self.commit([*shard_writer.write([rows[key] for key in sorted(rows)], None)])
-        # a shard merged before a kill may be made again: its name is the same
-        files = {manifest.name for manifest in merged} - {manifest.name for manifest in new}
+        # a shard rewritten before a kill may be made again: its name is the same
+        files = {manifest.name for manifest in old} - {manifest.name for manifest in new}
         for name in sorted(files):
             self.storage.delete(MANIFESTS + name)
-        needed = {
-            manifest.shard for manifest in self._index.manifests if manifest.name not in files
-        }
-        old = {manifest.shard for manifest in merged} - needed
-        for name in sorted(old):
+        self._index.drop(files)
+        deleted = {m.shard for m in old} - {m.shard for m in self._index.manifests}
+        for name in sorted(deleted):
             self.storage.delete(shards.shard_path(name))
-        return len(old)
+        return deleted
 
     def delete_orphans(self, older_s: float = ORPHAN_AGE_S) -> int:
         """Delete shards that no manifest names and nobody is writing any more; return how many.
@@ -273,20 +274,21 @@ class Cache:
         Their writer was killed before it wrote the manifest, or while shards were merged. Their age
         is by the storage's own clock. If a manifest does come later, only its cells are lost.
         """
-        sizes = self.storage.list(shards.SHARDS)
+        written = self.storage.list(shards.SHARDS)
         named = {shards.shard_path(manifest.shard) for manifest in self._index.manifests}
-        if sizes.keys() <= named:
+        if written.keys() <= named:
             return 0
         now = f"{shards.SHARDS}now"
         self.storage.put(now, b"")
-        times_s = self.storage.times_s(shards.SHARDS)
+        listed = self.storage.list(shards.SHARDS)
         self.storage.delete(now)
         self._index.load(self.storage)
         manifests = {name.rpartition("/")[2] for name in self.storage.list(MANIFESTS)}
         if manifests != {manifest.name for manifest in self._index.manifests}:
             return 0  # one can't be read now: the shards that it names are not known
         named = {shards.shard_path(manifest.shard) for manifest in self._index.manifests}
-        old = [name for name in sizes if times_s[now] - times_s.get(name, math.inf) > older_s]
+        written_s = {name: listed[name].time_s for name in written if name in listed}
+        old = [name for name, at_s in written_s.items() if listed[now].time_s - at_s > older_s]
         orphans = [name for name in old if name not in named]
         for name in orphans:
             self.storage.delete(name)

@@ -18,13 +18,14 @@ import numpy as np
 
 from sim.base import files
 from sim.base.errors import InputError
-from sweep.store import shard_writer, shards, storage, sweep_list
-from sweep.store.cache import Cache, metrics_by_name
+from sweep.store import shards, storage, sweep_list
+from sweep.store.bucket import Entry
+from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
 from sweep.store.index import Keys, as_keys
 from sweep.store.journal import Journal
 from sweep.store.lease import Lease
-from sweep.store.shards import KEY_BYTES, MANIFESTS, Manifest, Row, Shard
+from sweep.store.shards import KEY_BYTES, MANIFESTS, Manifest
 from sweep.store.storage import Storage
 
 _LEASE = "cache/gc"
@@ -63,7 +64,7 @@ def find(results: Path) -> list[Garbage]:
         If the cells of a sweep can't be told, as its table is damaged.
     """
     store = storage.for_results(results)
-    times_s = store.times_s(MANIFESTS)
+    written = store.list(MANIFESTS)
     reached = _reached_keys(results)
     items = []
     for name, manifests in _manifests(store):
@@ -74,7 +75,8 @@ def find(results: Path) -> list[Garbage]:
             share = manifest.sizes[is_dead].sum() / max(1, manifest.sizes.sum())
             dead_bytes += manifest.n_bytes * (share if manifest.sizes.sum() else is_dead.mean())
         if n_dead:
-            items.append(Garbage(name, times_s.get(MANIFESTS + name, 0.0), n_dead, int(dead_bytes)))
+            entry = written.get(MANIFESTS + name)
+            items.append(Garbage(name, entry.time_s if entry else 0.0, n_dead, int(dead_bytes)))
     items += _unused_traces(results, store)
     return sorted(items, key=lambda item: (item.time_s, item.name))
 
@@ -101,7 +103,7 @@ def delete(results: Path, items: Iterable[Garbage]) -> int:
         for item in items:
             lease.confirm()
             if item.n_cells and item.name in by_name:
-                n_deleted += _delete_cells(store, cache, by_name, item.name, reached)
+                n_deleted += cache.rewrite([by_name[item.name]], reached) is not None
             elif item.name in traces:
                 n_deleted += 1
                 _delete_folder(results, store, f"{_CONVERTED}/{item.name}")
@@ -162,34 +164,6 @@ def _is_key(event: dict[str, Any]) -> bool:
     return isinstance(key, str) and len(key) == 2 * KEY_BYTES
 
 
-def _delete_cells(
-    store: Storage, cache: Cache, by_name: dict[str, list[Manifest]], name: str, reached: Keys
-) -> bool:
-    """Delete the unreached cells of a file of manifests; False if a shard can't be read now."""
-    rows = []
-    for manifest in by_name[name]:
-        is_reached = np.isin(as_keys(manifest.keys), reached)
-        if not is_reached.any():
-            continue
-        content = storage.read_or_none(store, shards.shard_path(manifest.shard))
-        if content is None or shards.digest_name(content) != manifest.shard:
-            return False
-        values = manifest.metrics()
-        for number, (key, config, schema, jobs) in enumerate(Shard(content).rows()):
-            if is_reached[number]:
-                metrics = metrics_by_name(manifest.names, values[:, number])
-                rows.append(Row(key, config, schema, jobs, metrics))
-    written = cache.commit([*shard_writer.write(rows, None)]) if rows else []
-    manifests = by_name.pop(name)
-    by_name |= {manifest.name: written for manifest in written}
-    used = {manifest.shard for members in by_name.values() for manifest in members}
-    if name not in by_name:
-        store.delete(MANIFESTS + name)
-    for shard in sorted({manifest.shard for manifest in manifests} - used):
-        store.delete(shards.shard_path(shard))
-    return True
-
-
 def _unused_traces(results: Path, store: Storage) -> list[Garbage]:
     """List converted traces with a content that no finished sweep has had as input."""
     used = set()
@@ -197,16 +171,16 @@ def _unused_traces(results: Path, store: Storage) -> list[Garbage]:
         if entry.is_finished:
             inputs = SweepFolder.for_sweep(results, entry.sweep).provenance().get("inputs", [])
             used |= {known.get("digest") for known in inputs}
-    sizes, times_s = store.list(f"{_CONVERTED}/"), store.times_s(f"{_CONVERTED}/")
-    by_name: dict[str, list[str]] = {}
-    for path in sizes:
-        by_name.setdefault(path.removeprefix(f"{_CONVERTED}/").partition("/")[0], []).append(path)
+    by_name: dict[str, list[Entry]] = {}
+    for path, part in store.list(f"{_CONVERTED}/").items():
+        name = path.removeprefix(f"{_CONVERTED}/").partition("/")[0]
+        by_name.setdefault(name, []).append(part)
     items = []
-    for name, paths in by_name.items():
+    for name, parts in by_name.items():
         description = files.read_checked_json(results / "cache" / "workloads" / f"{name}.json")
         if description is None or description.get("digest") not in used:
-            written_s = max(times_s.get(path, 0.0) for path in paths)
-            items.append(Garbage(name, written_s, 0, sum(sizes[path] for path in paths)))
+            written_s = max(part.time_s for part in parts)
+            items.append(Garbage(name, written_s, 0, sum(part.n_bytes for part in parts)))
     return items
 
 

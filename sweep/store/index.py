@@ -43,7 +43,7 @@ class Index:
         names = {name.rpartition("/")[2]: name for name in sizes}
         known = {manifest.name for manifest in self.manifests}
         if known - names.keys():
-            self._drop(known - names.keys())
+            self.drop(known - names.keys())
         new = []
         for digest, name in names.items():
             content = None if digest in known else read_or_none(storage, name)
@@ -85,7 +85,8 @@ class Index:
             matches, self._rows[positions], -1
         )
 
-    def _drop(self, names: set[str]) -> None:
+    def drop(self, names: set[str]) -> None:
+        """Drop the manifests of these files."""
         self._merge([])
         remaining = [k for k, manifest in enumerate(self.manifests) if manifest.name not in names]
         number = np.full(len(self.manifests), -1, np.int32)

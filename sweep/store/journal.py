@@ -136,20 +136,6 @@ class Journal:
         events = [e["event"] for e in self.milestones() if e["event"] in ("begin", "end")]
         return bool(events) and events[-1] == "end"
 
-    def open_attempt(self) -> Event | None:
-        """Return the ``begin`` event of the attempt that a kill left open, None if there is none.
-
-        Of several in a row (killed again and again) the first: cells that were cached then were
-        cached before the attempt.
-        """
-        first: Event | None = None
-        for event in self.milestones():
-            if event["event"] == "begin":
-                first = first or event
-            elif event["event"] == "end":
-                first = None
-        return first
-
     def lease(self) -> Lease:
         """Build the lease that the process holds which runs the sweep."""
         return Lease(
@@ -174,8 +160,8 @@ class Journal:
         """Tell whether another sweep runs on these results, as far as one look shows."""
         results_storage = storage.for_results(self._results)
         beat_times_s = {
-            name.partition(".lease/")[0]: at_s
-            for name, at_s in results_storage.times_s("journal/").items()
+            name.partition(".lease/")[0]: entry.time_s
+            for name, entry in results_storage.list("journal/").items()
             if ".lease/" in name
         }
         last_beat_s = beat_times_s.pop(f"journal/{self._sweep}", 0.0)

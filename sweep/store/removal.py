@@ -25,7 +25,9 @@ def remove(results: Path, sweep: str) -> int:
         raise InputError(f"{sweep} is running; end it first (Ctrl-C there)", rule="running")
     store = storage.for_results(results)
     with journal.locked(lambda: None):
-        sizes = store.list(f"sweeps/{sweep}/") | _local_sizes(results, _variants(results, sweep))
+        stored = store.list(f"sweeps/{sweep}/").items()
+        sizes = {name: entry.n_bytes for name, entry in stored}
+        sizes |= _local_sizes(results, _variants(results, sweep))
         # without its table it is unfinished: a kill in between leaves no half of a finished one
         for name in sorted(sizes, key=lambda name: (not name.endswith(f"/{CELLS}"), name)):
             store.delete(name)

@@ -11,7 +11,7 @@ from typing import Protocol
 from sim.base import files
 from sweep.grid import remote_results
 from sweep.grid.remote import is_remote
-from sweep.store.bucket import Bucket
+from sweep.store.bucket import Bucket, Entry
 
 
 class Storage(Protocol):
@@ -29,12 +29,8 @@ class Storage(Protocol):
         """Create a content unless it exists; of concurrent writers exactly one gets True."""
         ...
 
-    def list(self, prefix: str) -> dict[str, int]:
-        """Return the size of each content below a prefix that ends in ``/``, by name."""
-        ...
-
-    def times_s(self, prefix: str) -> dict[str, float]:
-        """Return the write time of each of these, by the storage's own clock."""
+    def list(self, prefix: str) -> dict[str, Entry]:
+        """List the contents below a prefix that ends in ``/``, by name."""
         ...
 
     def delete(self, name: str) -> None:
@@ -88,23 +84,18 @@ class FolderStorage:
                     return False
         return True
 
-    def list(self, prefix: str) -> dict[str, int]:
+    def list(self, prefix: str) -> dict[str, Entry]:
         """List the files of a folder and of those inside."""
-        return {name: stat.st_size for name, stat in self._stats(prefix).items()}
-
-    def times_s(self, prefix: str) -> dict[str, float]:
-        """Return the modification times that the file system reports."""
-        return {name: stat.st_mtime for name, stat in self._stats(prefix).items()}
-
-    def _stats(self, prefix: str) -> dict[str, os.stat_result]:
-        stats = {}
+        entries = {}
         for path in (self.root / prefix).rglob("*"):
             if path.name.startswith(".tmp-"):
                 continue
             with contextlib.suppress(OSError):
                 if path.is_file():
-                    stats[path.relative_to(self.root).as_posix()] = path.stat()
-        return dict(sorted(stats.items()))
+                    stat = path.stat()
+                    name = path.relative_to(self.root).as_posix()
+                    entries[name] = Entry(stat.st_size, stat.st_mtime)
+        return dict(sorted(entries.items()))
 
     def delete(self, name: str) -> None:
         """Delete a file."""

@@ -1,8 +1,8 @@
 """Sync a local working folder with a remote results store.
 
 ``paths.results=s3://bucket/prefix`` has a working folder on this machine, in the user's cache.
-Cells, claims and leases are read and written in the store itself. Journals, sweeps and the records
-of workloads are fetched when a command begins, and pushed as they are written. MLflow's database,
+Cells and leases are read and written in the store itself. Journals, sweeps and the records of
+workloads are fetched when a command begins, and pushed as they are written. MLflow's database,
 fetched traces and comparisons stay in the working folder.
 """
 
@@ -15,13 +15,14 @@ from pathlib import Path
 from sim.base import files
 from sweep.store import storage
 from sweep.store.bucket import Bucket
+from sweep.store.file_digests import Stamp, stamp
 
 _SYNCED = ("journal/", "sweeps/", "cache/sources/", "cache/workloads/")
 _EXCLUDED = (".lease/", ".tracked.json", "mlflow.lock")
 _FETCHED = ".fetched.json"
 
 
-_PUSHED: dict[Path, tuple[int, int]] = {}
+_PUSHED: dict[Path, Stamp] = {}
 """Size and modification time of files that were pushed or fetched."""
 _PUSHING = threading.Lock()
 """Held during a push: a file that was read earlier must not be put later."""
@@ -37,7 +38,7 @@ def push(results: Path, *paths: Path, waits: bool = True) -> None:
         return
     try:
         for file in (file for path in paths for file in _files(path)):
-            name, version = file.relative_to(results).as_posix(), _size_and_mtime(file)
+            name, version = file.relative_to(results).as_posix(), stamp(file)
             if _PUSHED.get(file) != version and not any(part in name for part in _EXCLUDED):
                 store.put(name, file.read_bytes())
                 _PUSHED[file] = version
@@ -48,11 +49,6 @@ def push(results: Path, *paths: Path, waits: bool = True) -> None:
 def push_all(results: Path, *paths: Path) -> None:
     """Push these, and the records of sources and workloads."""
     push(results, *(results / "cache" / part for part in ("sources", "workloads")), *paths)
-
-
-def _size_and_mtime(file: Path) -> tuple[int, int]:
-    stat = file.stat()
-    return stat.st_size, stat.st_mtime_ns
 
 
 def _files(path: Path) -> Iterable[Path]:
@@ -79,7 +75,8 @@ def fetch_part(results: Path, *parts: str) -> None:
         return
     recorded = files.read_json(results / _FETCHED)
     fetched = recorded if isinstance(recorded, dict) else {}
-    versions = {name: version for part in parts for name, version in store.stamps(part).items()}
+    listed = {name: entry for part in parts for name, entry in store.list(part).items()}
+    versions = {name: " ".join(map(str, entry)) for name, entry in listed.items()}
     for name, version in versions.items():
         is_synced = ".." not in name.split("/") and not any(part in name for part in _EXCLUDED)
         if not is_synced:
@@ -87,6 +84,6 @@ def fetch_part(results: Path, *parts: str) -> None:
         content = None if fetched.get(name) == version else store.get(name)
         if content is not None:
             files.write_bytes(results / name, content)
-            _PUSHED[results / name] = _size_and_mtime(results / name)
+            _PUSHED[results / name] = stamp(results / name)
     if not versions.items() <= fetched.items():
         files.write_json(results / _FETCHED, fetched | versions)

@@ -35,9 +35,9 @@ _OTHERS = (NotImplementedError, RuntimeError, ValueError, OverflowError)
 """Raised for compression methods, encryption and sizes that no file of `write` has."""
 
 
-def write(target: BinaryIO, entries: Iterable[Entry]) -> None:
+def write(target: BinaryIO | Path, entries: Iterable[Entry], level: int = 6) -> None:
     """Write a zip file: entries by name, without times, owners and modes of files."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as out:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as out:
         for name, content in sorted(entries, key=lambda entry: entry[0]):
             info = zipfile.ZipInfo(name, _EPOCH)
             info.compress_type, info.create_system = zipfile.ZIP_DEFLATED, 3

@@ -209,7 +209,7 @@ def _journal(content: bytes, folder: Path) -> object:
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(content)
     journal = Journal(folder, "s")
-    return [*journal.events()], journal.is_complete(), journal.open_attempt()
+    return [*journal.events()], journal.is_complete(), journal.tally()
 
 
 def _shard(content: bytes, folder: Path) -> object:

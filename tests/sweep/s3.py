@@ -72,8 +72,6 @@ class Front:
             connection.shutdown(socket.SHUT_RD)  # or the server would wait for another request
             raise ConnectionResetError
         content = f"<Error><Code>{CODES.get(status, '')}</Code></Error>".encode()
-        if status == 200:
-            content = b"<html/>"
         start(f"{status} No", [("Content-Type", "application/xml")])
         return [] if request.method == "HEAD" else [content]
 

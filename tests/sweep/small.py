@@ -23,6 +23,7 @@ from sweep.grid.grid import Cell
 from sweep.grid.request import Request
 from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
+from sweep.store.index import as_keys
 from sweep.store.shards import KEY_BYTES, MANIFESTS, read_manifests
 
 
@@ -187,6 +188,12 @@ def interrupted_after(simulate: Any, n: int) -> Any:
         return simulate(*args, **options)
 
     return interrupted
+
+
+def cached_keys(cache: Cache, keys: Sequence[str]) -> list[str]:
+    """Return those of the keys that are cached, in their order."""
+    flags = cache.are_cached(as_keys(bytes.fromhex("".join(keys))))
+    return [key for key, is_cached in zip(keys, flags, strict=True) if is_cached]
 
 
 def keys_kept(results: Path) -> list[str]:

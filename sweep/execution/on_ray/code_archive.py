@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from sim.base import entry_points
 from sim.base.sources import modules
 from sweep.execution.on_ray.environment import JOB_CONFIG
+from sweep.store import zip_files
 
-_ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 _ENTRY_POINTS = "sim/base/entry_points.json"
 """Table of plug-ins: a node may have no metadata of the packages (`sim.base.entry_points`)."""
 _SENT_WITH = "sent_with"
@@ -37,18 +36,11 @@ def pack(archive: Path, modules_used: Iterable[str], environment: Mapping[str, s
     an archive once for each environment that needs it at the same time, deletes the first copy, and
     if the second fails, takes the archive for unpacked from then on.
     """
-    with zipfile.ZipFile(archive, "w", compresslevel=1) as out:
-        files = {**dict(_project_files()), **dict(_user_files(modules_used))}
-        files.pop(_ENTRY_POINTS, None)
-        for name, file in sorted(files.items()):
-            _write(out, name, file.read_bytes())
-        _write(out, _ENTRY_POINTS, json.dumps(entry_points.table()).encode())
-        text = json.dumps(dict(environment), sort_keys=True)
-        _write(out, _SENT_WITH, hashlib.sha256(text.encode()).hexdigest().encode())
-
-
-def _write(out: zipfile.ZipFile, name: str, content: bytes) -> None:
-    out.writestr(zipfile.ZipInfo(name, _ZIP_EPOCH), content, zipfile.ZIP_DEFLATED)
+    files: dict[str, Path | bytes] = {**dict(_project_files()), **dict(_user_files(modules_used))}
+    files[_ENTRY_POINTS] = json.dumps(entry_points.table()).encode()
+    text = json.dumps(dict(environment), sort_keys=True)
+    files[_SENT_WITH] = hashlib.sha256(text.encode()).hexdigest().encode()
+    zip_files.write(archive, files.items(), level=1)
 
 
 def _project_files() -> Iterator[tuple[str, Path]]:

@@ -14,6 +14,7 @@ from sim.base.masking import mask, mask_tree
         ("tracking.uri=http://bob:s3@h seed=0,1", "tracking.uri=http://bob:***@h seed=0,1"),
         ("MLFLOW_TRACKING_TOKEN=abcd next", "MLFLOW_TRACKING_TOKEN=*** next"),
         ("mysql://u:p@h/d?ssl_password=12", "mysql://u:***@h/d?ssl_password=***"),
+        ("abfs://a/b?account_key=x&sas_key=y", "abfs://a/b?account_key=***&sas_key=***"),
         ("run --api-key sdf now", "run --api-key *** now"),
         ("policy.api_key=ab,cd seed=0,1", "policy.api_key=*** seed=0,1"),
         ("password=ab,cd,seed=0", "password=***,seed=0"),

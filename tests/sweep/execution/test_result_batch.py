@@ -13,6 +13,7 @@ from sweep.store import shard_writer
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError, CellResult
 from sweep.store.storage import FolderStorage
+from tests.sweep.small import cached_keys
 
 ERROR: CellError = {"stage": "policy", "type": "E", "message": "m", "traceback": ""}
 A, B, C = (digit * 64 for digit in "abc")
@@ -49,10 +50,10 @@ def test_a_shard_is_put_from_here_or_handed_over_and_counts_with_its_manifest(
     (written,) = part.shards
     assert (written.content is None) == is_reached
     assert (tmp_path / "cache" / "shards" / f"{written.name}.parquet").exists() == is_reached
-    assert Cache(tmp_path).cached_keys([A, B, C]) == []
+    assert cached_keys(Cache(tmp_path), [A, B, C]) == []
     Cache(tmp_path).commit(part.shards)
     opened_cache = Cache(tmp_path)
-    assert opened_cache.cached_keys([A, B, C]) == [A, C]
+    assert cached_keys(opened_cache, [A, B, C]) == [A, C]
     assert opened_cache.metrics(A) == {"jct_mean_s": 1.5}
     assert opened_cache.get(C).jobs.num_columns == 0  # type: ignore[union-attr]
     assert opened_cache.config(A) == {"seed": 3, "workload": "recipe"}
@@ -69,14 +70,14 @@ def test_what_can_not_be_put_is_handed_over(
     (written,) = packed(tmp_path, mark).shards
     monkeypatch.undo()
     Cache(tmp_path).commit([written])
-    assert Cache(tmp_path).cached_keys([A, C]) == [A, C]
+    assert cached_keys(Cache(tmp_path), [A, C]) == [A, C]
 
 
 def test_a_table_that_no_file_can_hold_is_its_cells_error(tmp_path: Path) -> None:
     result, _ = done(B)
     part = packed(tmp_path, "", [DONE[0], (result, {"what": object()})])
     Cache(tmp_path).commit(part.shards)
-    assert Cache(tmp_path).cached_keys([A, B]) == [A]
+    assert cached_keys(Cache(tmp_path), [A, B]) == [A]
     error = part.results[1].error
     assert error is not None
     assert (error["stage"], error["type"]) == ("keep", "TypeError")

@@ -17,6 +17,7 @@ import pytest
 import sweep
 from sweep.cli.main import main
 from sweep.store.cache import Cache
+from tests.sweep.small import cached_keys
 from tests.test_forge import PROJECT
 
 HERE = Path(__file__).parent
@@ -62,7 +63,7 @@ def test_the_cache_of_a_release_is_read(release, results):
     ]
     (folder,) = (results / "sweeps").iterdir()
     cells = sweep.load(folder).cells.set_index("key")
-    cached = cache.cached_keys(list(cells.index))
+    cached = cached_keys(cache, list(cells.index))
     assert len(cached) == len(configs)
     for key in cached:
         assert cache.get(key).metrics["jct_mean_s"] == cells.loc[key, "jct_mean_s"]

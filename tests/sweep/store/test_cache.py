@@ -17,7 +17,7 @@ from sweep.store import shard_writer
 from sweep.store.cache import ORPHAN_AGE_S, Cache
 from sweep.store.cell import CellResult
 from sweep.store.storage import FolderStorage
-from tests.sweep.small import every_file, keys_kept
+from tests.sweep.small import cached_keys, every_file, keys_kept
 
 KEY = "ab" + "0" * 62
 CONFIG = {"policy": {"name": "fifo", "params": {}}, "words": "naïve"}
@@ -99,7 +99,7 @@ def test_any_flipped_bit_is_detected(cache: Cache, part: str) -> None:
         )
         assert reopen(cache).get(KEY) is None, position
         assert reopen(cache).metrics(KEY) is None, position
-        assert reopen(cache).cached_keys([KEY]) == [], position
+        assert cached_keys(reopen(cache), [KEY]) == [], position
     file.write_bytes(content)
     assert reopen(cache).get(KEY) is not None
 
@@ -109,7 +109,7 @@ def test_a_truncated_file_is_detected(cache: Cache, n: int) -> None:
     (file,) = shard_files(cache)
     file.write_bytes(file.read_bytes()[:n])
     assert reopen(cache).get(KEY) is None
-    assert reopen(cache).cached_keys([KEY]) == []
+    assert cached_keys(reopen(cache), [KEY]) == []
 
 
 def keys(n: int) -> list[str]:
@@ -122,26 +122,26 @@ def test_a_lost_shard_loses_only_its_own_cells(tmp_path: Path) -> None:
         cache.put_many([(result(key), CONFIG) for key in all_keys[i : i + 300]])
     assert len(shard_files(cache)) == 3
     for opened in (cache, reopen(cache)):
-        assert opened.cached_keys(all_keys) == all_keys
+        assert cached_keys(opened, all_keys) == all_keys
         assert opened.get(all_keys[777]) is not None
         assert repr(opened.metrics(all_keys[299])) == repr(result().metrics)
     index = {key: i for i, key in enumerate(all_keys)}
     shard_files(cache)[0].unlink()
-    remaining = reopen(cache).cached_keys(all_keys)
+    remaining = cached_keys(reopen(cache), all_keys)
     assert len(remaining) == 600
     lost = [key for key in all_keys if key not in remaining]
     assert {index[key] // 300 for key in lost} == {index[lost[0]] // 300}
     assert reopen(cache).get(lost[0]) is None
     cache = reopen(cache)
     cache.put_many([(result(key), CONFIG) for key in lost])
-    assert reopen(cache).cached_keys(all_keys) == all_keys
+    assert cached_keys(reopen(cache), all_keys) == all_keys
 
 
 def test_a_cell_that_can_not_be_stored_leaves_the_others(tmp_path: Path) -> None:
     cache, (invalid, valid) = Cache(tmp_path), keys(2)
     errors = cache.put_many([(result(invalid), {"what": object()}), (result(valid), CONFIG)])
     assert [*errors] == [invalid]
-    assert Cache(tmp_path).cached_keys([invalid, valid]) == [valid]
+    assert cached_keys(Cache(tmp_path), [invalid, valid]) == [valid]
 
 
 def test_compaction_reads_a_bounded_number_of_bytes(
@@ -154,7 +154,7 @@ def test_compaction_reads_a_bounded_number_of_bytes(
     monkeypatch.setattr(cache_module, "MAX_BYTES", 10 * n_bytes)
     assert cache.compact() == 40
     assert 4 <= len(shard_files(cache)) <= 5
-    assert Cache(tmp_path).cached_keys(all_keys) == all_keys
+    assert cached_keys(Cache(tmp_path), all_keys) == all_keys
 
 
 def test_small_shards_are_compacted(tmp_path: Path) -> None:
@@ -163,14 +163,14 @@ def test_small_shards_are_compacted(tmp_path: Path) -> None:
         cache.put(result(key), CONFIG)
     reader, planner = Cache(tmp_path), Cache(tmp_path)
     assert reader.get(all_keys[0]) is not None
-    assert planner.cached_keys(all_keys) == all_keys
+    assert cached_keys(planner, all_keys) == all_keys
     assert cache.compact() == 40
     assert len(shard_files(cache)) == 1
     assert cache.compact() == 0
     for opened in (cache, Cache(tmp_path), reader):  # a reader of the old shards lists anew
         assert opened.get(all_keys[7]) is not None
         assert opened.config(all_keys[7]) == CONFIG
-        assert opened.cached_keys(all_keys) == all_keys
+        assert cached_keys(opened, all_keys) == all_keys
     requested = np.array([bytes.fromhex(key) for key in all_keys], "S32")
     assert planner.columns(requested)["jct_mean_s"].tolist() == [1 / 3] * 40
 
@@ -219,13 +219,13 @@ def test_a_kill_at_any_step_of_writing_leaves_the_store_intact(
         except KilledError:
             was_killed = True
         after = Cache(folder)
-        assert after.cached_keys(all_keys[:5]) == all_keys[:5]
-        assert all(after.get(key) is not None for key in after.cached_keys(all_keys))
+        assert cached_keys(after, all_keys[:5]) == all_keys[:5]
+        assert all(after.get(key) is not None for key in cached_keys(after, all_keys))
         if not was_killed:
             break
         after.put(result(all_keys[5]), CONFIG)
         after.compact()
-        assert Cache(folder).cached_keys(all_keys) == all_keys
+        assert cached_keys(Cache(folder), all_keys) == all_keys
     assert step == 16  # two files put, two compacted; six shards and six manifests deleted
 
 
@@ -266,15 +266,15 @@ def test_shards_of_one_commit_share_a_manifest_and_are_lost_one_by_one(
     cache.commit(written)
     assert len([*(tmp_path / "cache" / "manifests").iterdir()]) == 1
     for opened in (cache, Cache(tmp_path)):
-        assert opened.cached_keys(all_keys) == all_keys
+        assert cached_keys(opened, all_keys) == all_keys
         assert repr(opened.metrics(all_keys[45])) == repr(result().metrics)
         assert opened.get(all_keys[75]) is not None
     (tmp_path / "cache" / "shards" / f"{written[1].name}.parquet").write_bytes(b"")
-    assert Cache(tmp_path).cached_keys(all_keys) == batches[0] + batches[2]
+    assert cached_keys(Cache(tmp_path), all_keys) == batches[0] + batches[2]
     reopened = Cache(tmp_path)
     assert reopened.get(all_keys[45]) is None
     reopened.put_many([(result(key), CONFIG) for key in batches[1]])
-    assert Cache(tmp_path).cached_keys(all_keys) == reopened.cached_keys(all_keys) == all_keys
+    assert cached_keys(Cache(tmp_path), all_keys) == cached_keys(reopened, all_keys) == all_keys
 
 
 def test_compaction_stops_at_its_time_limit(
@@ -289,4 +289,4 @@ def test_compaction_stops_at_its_time_limit(
     monkeypatch.setattr(cache_module, "MAX_CELLS", 10)
     assert Cache(tmp_path).compact() == 40
     assert len(shard_files(Cache(tmp_path))) == 4
-    assert Cache(tmp_path).cached_keys(all_keys) == all_keys
+    assert cached_keys(Cache(tmp_path), all_keys) == all_keys
