@@ -1,0 +1,128 @@
+"""The checkout without the room of a system or of a question: `make test-without ROOM=wing`.
+
+Its folder, its tests and its entries are taken away. A test elsewhere that names one of its
+plug-ins, or imports it, is skipped with the name as the reason (`tests/conftest.py`); all others
+must pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VARIABLE = "TESTS_WITHOUT"
+"""Environment variable with the rooms taken away, and the names of their plug-ins and options."""
+SYSTEMS = sorted(room.parent.name for room in (ROOT / "policies").glob("*/README.md"))
+QUESTIONS = sorted(room.parent.name for room in (ROOT / "sweep/questions").glob("*/__init__.py"))
+BUILT_ON = {"wserpt": ("dagps", "jockey", "slearn", "wing")}
+"""Systems on which another builds."""
+
+
+def rooms(name: str) -> list[str]:
+    """Return the paths of a system or of a question, and of the systems that build on it."""
+    builders = (system for system, on in BUILT_ON.items() if name in on)
+    return [room(name), *map(room, builders)]
+
+
+def room(name: str) -> str:
+    """Return the path of a system or of a question."""
+    return f"policies/{name}" if name in SYSTEMS else f"sweep/questions/{name}"
+
+
+def copy(folder: Path, *parts: str) -> None:
+    """Copy the files of the checkout that git knows, below some folders or all."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *parts],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+
+
+def take_away(checkout: Path, path: str) -> None:
+    """Delete a room with its tests, and the entries whose modules lie in it."""
+    shutil.rmtree(checkout / path)
+    shutil.rmtree(checkout / "tests" / path, ignore_errors=True)  # not each checkout has tests
+    file = checkout / "pyproject.toml"
+    dotted = re.escape(path.replace("/", "."))
+    entries = re.compile(rf'^[\w".-]+ = "{dotted}[."].*\n', re.MULTILINE)
+    text, n = entries.subn("", file.read_text())
+    assert n
+    file.write_text(text)
+
+
+def names(path: str) -> list[str]:
+    """Return the names of a room's plug-ins, of their keys and tables, and of its options."""
+    dotted = path.replace("/", ".")
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    entries = [item for of_kind in groups.values() for item in of_kind.items()]
+    own = [item for item in entries if f"{item[1]}.".startswith(f"{dotted}.")]
+    found = {name for name, _ in own}
+    for module in {module for _, module in own if module.endswith(".plug_in")}:
+        plug_in = importlib.import_module(module)
+        found.update(getattr(plug_in, "KEYS", ()), getattr(plug_in, "FRAMES", ()))
+    options = (file.relative_to(ROOT / path) for file in (ROOT / path / "conf").rglob("*.yaml"))
+    found |= {Path(*option.parts[2:]).with_suffix("").as_posix() for option in options}
+    return sorted(found)
+
+
+@cache
+def _need() -> re.Pattern[str]:
+    """Return the pattern of messages on a room that is not here; of nothing if all are."""
+    absent = json.loads(os.environ.get(VARIABLE, '{"rooms": [], "names": []}'))
+    if not absent["rooms"]:
+        return re.compile(r"(?!)")
+    plug_ins = "|".join(map(re.escape, absent["names"]))
+    paths = "|".join(map(re.escape, absent["rooms"]))
+    modules = paths.replace("/", ".")
+    return re.compile(
+        rf"(unknown [\w -]+|has no) '({plug_ins})'|"
+        rf"No module named '(?:tests[.])?({modules})[\w.]*'|"
+        rf"No such file or directory: '[^']*/({paths})[^']*'"
+    )
+
+
+def reason(failure: str) -> str:
+    """Return the reason to skip a test that failed as a room is not here; '' if there is none."""
+    found = _need().search(failure)
+    return f"needs a room that is not here: {found[0]}" if found else ""
+
+
+def run(checkout: Path, name: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """Copy the checkout without a room, and those that build on it, to a folder; test it there."""
+    copy(checkout)
+    for path in rooms(name):
+        take_away(checkout, path)
+    for git in (("init", "--quiet"), ("add", "--all")):  # some tests list the files of the project
+        subprocess.run(["git", *git], cwd=checkout, check=True)
+    absent = {"rooms": rooms(name), "names": [n for path in rooms(name) for n in names(path)]}
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    variables = {VARIABLE: json.dumps(absent), "PYTHONPATH": str(checkout)}
+    command = [sys.executable, "-m", "pytest", "-q", *words]
+    return subprocess.run(command, cwd=checkout, env={**inherited, **variables}, check=False)
+
+
+def main() -> int:
+    """Run the tests without a room."""
+    parser = argparse.ArgumentParser(prog="python -m tests.without")
+    parser.add_argument("name", choices=(*SYSTEMS, *QUESTIONS))
+    name, words = parser.parse_known_args()[0].name, sys.argv[2:]
+    with tempfile.TemporaryDirectory(prefix=f"without-{name}-") as folder:
+        return run(Path(folder) / "checkout", name, *words).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
