@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -25,14 +26,16 @@ VARIABLE = "TESTS_WITHOUT"
 """Environment variable with the rooms taken away, and the names of their plug-ins and options."""
 SYSTEMS = sorted(room.parent.name for room in (ROOT / "policies").glob("*/README.md"))
 QUESTIONS = sorted(room.parent.name for room in (ROOT / "sweep/questions").glob("*/__init__.py"))
+LISTS = ("KEYS", "FILES", "REPORT_FILES", "TABLES", "FRAMES")
+"""Constants of a question's plug-in with names of what it takes and writes."""
 BUILT_ON = {"wserpt": ("dagps", "jockey", "slearn", "wing")}
 """Systems on which another builds."""
 
 
-def rooms(name: str) -> list[str]:
-    """Return the paths of a system or of a question, and of the systems that build on it."""
-    builders = (system for system, on in BUILT_ON.items() if name in on)
-    return [room(name), *map(room, builders)]
+def rooms(names: Iterable[str]) -> list[str]:
+    """Return the paths of systems and questions, and of the systems that build on them."""
+    builders = (system for system, on in BUILT_ON.items() if {*names} & {*on})
+    return [*map(room, dict.fromkeys((*names, *builders)))]
 
 
 def room(name: str) -> str:
@@ -65,7 +68,7 @@ def take_away(checkout: Path, path: str) -> None:
 
 
 def names(path: str) -> list[str]:
-    """Return the names of a room's plug-ins, of their keys and tables, and of its options."""
+    """Return the names of a room's plug-ins, of their keys and files, and of its options."""
     dotted = path.replace("/", ".")
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
     entries = [item for of_kind in groups.values() for item in of_kind.items()]
@@ -73,25 +76,36 @@ def names(path: str) -> list[str]:
     found = {name for name, _ in own}
     for module in {module for _, module in own if module.endswith(".plug_in")}:
         plug_in = importlib.import_module(module)
-        found.update(getattr(plug_in, "KEYS", ()), getattr(plug_in, "FRAMES", ()))
+        found.update(*(getattr(plug_in, constant, ()) for constant in LISTS))
     options = (file.relative_to(ROOT / path) for file in (ROOT / path / "conf").rglob("*.yaml"))
     found |= {Path(*option.parts[2:]).with_suffix("").as_posix() for option in options}
     return sorted(found)
 
 
 @cache
+def absent() -> dict[str, list[str]]:
+    """Return the rooms that are not here, and the names of what they bring; {} if all are."""
+    taken_away: dict[str, list[str]] = json.loads(os.environ.get(VARIABLE, "{}"))
+    return taken_away
+
+
+def present(expected: Iterable[str]) -> list[str]:
+    """Return those of some names that no absent room brings."""
+    return [name for name in expected if name not in absent().get("names", ())]
+
+
+@cache
 def _need() -> re.Pattern[str]:
     """Return the pattern of messages on a room that is not here; of nothing if all are."""
-    absent = json.loads(os.environ.get(VARIABLE, '{"rooms": [], "names": []}'))
-    if not absent["rooms"]:
+    if not absent():
         return re.compile(r"(?!)")
-    plug_ins = "|".join(map(re.escape, absent["names"]))
-    paths = "|".join(map(re.escape, absent["rooms"]))
+    plug_ins = "|".join(map(re.escape, absent()["names"]))
+    paths = "|".join(map(re.escape, absent()["rooms"]))
     modules = paths.replace("/", ".")
     return re.compile(
-        rf"(unknown [\w -]+|has no) '({plug_ins})'|"
+        rf"(unknown [\w -]+|has no) '({plug_ins})'|no installed plug-in takes ({plug_ins})\b|"
         rf"No module named '(?:tests[.])?({modules})[\w.]*'|"
-        rf"No such file or directory: '[^']*/({paths})[^']*'"
+        rf"No such file or directory: '[^']*/(({paths})[^']*|{plug_ins})'"
     )
 
 
@@ -101,16 +115,17 @@ def reason(failure: str) -> str:
     return f"needs a room that is not here: {found[0]}" if found else ""
 
 
-def run(checkout: Path, name: str, *words: str) -> subprocess.CompletedProcess[bytes]:
-    """Copy the checkout without a room, and those that build on it, to a folder; test it there."""
+def run(checkout: Path, chosen: Sequence[str], *words: str) -> subprocess.CompletedProcess[bytes]:
+    """Copy the checkout without rooms, and those that build on them, to a folder; test it there."""
     copy(checkout)
-    for path in rooms(name):
+    paths = rooms(chosen)
+    for path in paths:
         take_away(checkout, path)
     for git in (("init", "--quiet"), ("add", "--all")):  # some tests list the files of the project
         subprocess.run(["git", *git], cwd=checkout, check=True)
-    absent = {"rooms": rooms(name), "names": [n for path in rooms(name) for n in names(path)]}
+    taken_away = {"rooms": paths, "names": [name for path in paths for name in names(path)]}
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
-    variables = {VARIABLE: json.dumps(absent), "PYTHONPATH": str(checkout)}
+    variables = {VARIABLE: json.dumps(taken_away), "PYTHONPATH": str(checkout)}
     command = [sys.executable, "-m", "pytest", "-q", *words]
     return subprocess.run(command, cwd=checkout, env={**inherited, **variables}, check=False)
 
@@ -118,10 +133,12 @@ def run(checkout: Path, name: str, *words: str) -> subprocess.CompletedProcess[b
 def main() -> int:
     """Run the tests without a room."""
     parser = argparse.ArgumentParser(prog="python -m tests.without")
-    parser.add_argument("name", choices=(*SYSTEMS, *QUESTIONS))
-    name, words = parser.parse_known_args()[0].name, sys.argv[2:]
-    with tempfile.TemporaryDirectory(prefix=f"without-{name}-") as folder:
-        return run(Path(folder) / "checkout", name, *words).returncode
+    parser.add_argument("names", help=f"of {', '.join((*SYSTEMS, *QUESTIONS))}; comma-separated")
+    chosen, words = parser.parse_known_args()[0].names.split(","), sys.argv[2:]
+    if unknown := {*chosen} - {*SYSTEMS, *QUESTIONS}:
+        parser.error(f"no such room: {', '.join(unknown)}")
+    with tempfile.TemporaryDirectory(prefix="without-") as folder:
+        return run(Path(folder) / "checkout", chosen, *words).returncode
 
 
 if __name__ == "__main__":

@@ -90,5 +90,5 @@ def test_the_core_lane_without_a_room(
 ) -> None:
     for variable, value in LANE.items():
         monkeypatch.setenv(variable, value)
-    done = without.run(tmp_path / "checkout", name, "-m", "core")
+    done = without.run(tmp_path / "checkout", [name], "-m", "core")
     assert done.returncode == 0
