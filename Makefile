@@ -1,6 +1,7 @@
 # make sweep   set up, run the demonstration grid, show its table
 # make test    set up, run every test but those of `make test-long` (TESTS=PATH: only those)
 # make test-core   the part of it to run before each commit, in three minutes
+# make test-without ROOM=wing   the tests without a system or a question: its folder may be deleted
 # make ui      show all sweeps and what they found in a browser, and MLflow's UI beside
 # make docs    set up, build the documentation as a site
 # make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR,
@@ -39,7 +40,7 @@ KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_le
 # modules that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-core test-long test-experiments test-nojit ui docs reproduce fuzz mutants spark-logs real bench audit lock kernels clean
+.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-core test-long test-without test-experiments test-nojit ui docs reproduce fuzz mutants spark-logs real bench audit lock kernels clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -70,6 +71,12 @@ test-long: $(READY)
 	SIM_VARIANTS=exact $(BIN)/python -m pytest tests -q -n 2 --dist worksteal -m "long or e2e"
 	SIM_VARIANTS=exact $(BIN)/python -m pytest -q -n 2 --dist worksteal $(KERNEL_TESTS) \
 		tests/policies/test_invariants.py
+
+# all tests where the folder of a system or of a question is missing, with its options, entries and
+# tests; those elsewhere that need it are skipped, and say so (`tests/without.py`)
+test-without: $(READY)
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m tests.without $(ROOM) \
+		-n $(WORKERS) --dist worksteal -m "not long and not shipped"
 
 # plan each experiment and run one seed of it: no cell may fail (two to three hours)
 test-experiments: $(READY)

@@ -64,6 +64,7 @@ def spec(name: str) -> type[Policy]:
         If there is none, naming the nearest; if the module that should register it doesn't.
     """
     _discover()
+    entry_points.report_unused()
     if name not in _REGISTRY and name in entry_points.installed(KIND):
         entry_points.load(KIND, name)
         if name not in _REGISTRY:
@@ -165,3 +166,6 @@ def _discover() -> None:
     for module in pkgutil.iter_modules([str(Path(__file__).parent)], "policies."):
         if not module.ispkg:
             importlib.import_module(module.name)
+    modules = ((name, cls.__module__.split(".")) for name, cls in _REGISTRY.items())
+    core = [name for name, module in modules if len(module) == 2 and module[0] == __package__]
+    entry_points.check_shadowed(KIND, core)

@@ -9,11 +9,13 @@ from collections.abc import Generator, Iterator
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from policies import registry
+from tests import without
 
 ROOT = Path(__file__).resolve().parent.parent
 # three variants of the event loop for all runs on machines, in this process and in its children:
@@ -79,6 +81,29 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Skip a test that failed as a room is not here (`tests.without`)."""
+    return _skipped_without_a_room((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Skip a module that can't be imported as a room is not here."""
+    return _skipped_without_a_room((yield))
+
+
+R = TypeVar("R", pytest.TestReport, pytest.CollectReport)
+
+
+def _skipped_without_a_room(report: R) -> R:
+    reason = report.failed and without.reason(f"{report.longreprtext}\n{report.capstderr}")
+    if reason:
+        report.outcome = "skipped"
+        report.longrepr = (report.nodeid.partition("::")[0], 0, f"Skipped: {reason}")
+    return report
 
 
 CORE = (

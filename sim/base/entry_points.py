@@ -11,14 +11,15 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.base.errors import InputError
+from sim.base.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -37,6 +38,8 @@ MODULES_FOUND = ()  # entries are named where a kind is used (`sim.base.sources.
 _ROOT = Path(__file__).resolve().parents[2]
 SENT = Path(__file__).with_name("entry_points.json")
 """Table of code that was sent to another machine, without its metadata."""
+_UNUSED: dict[str, bool] = {}
+"""A line for each entry that is not used, and True once it was printed."""
 
 
 class Entry(NamedTuple):
@@ -67,6 +70,7 @@ def load(kind: str, name: str) -> ModuleType:
         If it can't be imported; names the package.
     """
     entry = installed(kind)[name]
+    report_unused()
     try:
         return importlib.import_module(entry.module)
     except Exception as error:
@@ -75,6 +79,32 @@ def load(kind: str, name: str) -> ModuleType:
             f"{error}; mend or remove that package",
             rule="broken plug-in",
         ) from error
+
+
+def unused() -> list[str]:
+    """Return a line for each entry of an unknown kind, or with the name of another of its kind."""
+    _by_kind()
+    return [*_UNUSED]
+
+
+def report_unused() -> None:
+    """Print the lines of `unused`, each once in a process."""
+    for line in unused():
+        if not _UNUSED[line]:
+            _UNUSED[line] = True
+            print(f"warning: {line}", file=sys.stderr, flush=True)
+
+
+def check_shadowed(kind: str, own: Collection[str]) -> None:
+    """Note the entries of a kind that have names of the core's own plug-ins, which are used."""
+    for name, entry in installed(kind).items():
+        if name in own:
+            _note_shadowed(kind, entry, "the core")
+
+
+def _note_shadowed(kind: str, entry: Entry, used: str) -> None:
+    line = f"{kind}: {entry.name!r} of {entry.origin} is not used, but that of {used}"
+    _UNUSED.setdefault(line, False)
 
 
 def top_levels() -> set[str]:
@@ -94,8 +124,12 @@ def table() -> dict[str, list[list[str]]]:
 def _by_kind() -> dict[str, dict[str, Entry]]:
     by_kind: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
     for kind, entry in _entries():
-        if kind in by_kind:
-            by_kind[kind].setdefault(entry.name, entry)
+        if kind not in by_kind:
+            hint = f"{did_you_mean(kind, KINDS)}kinds: {', '.join(KINDS)}"
+            line = f"unknown group {PREFIX}{kind} of {entry.origin} ({entry.name}); {hint}"
+            _UNUSED.setdefault(line, False)
+        elif (used := by_kind[kind].setdefault(entry.name, entry)) != entry:
+            _note_shadowed(kind, entry, used.origin)
     return by_kind
 
 

@@ -43,7 +43,9 @@ class Plugins:
 
     def names(self) -> list[str]:
         """List the names of all plug-ins, sorted."""
-        return sorted({*self._own(), *entry_points.installed(self.installed)})
+        own = self._own()
+        entry_points.check_shadowed(self.installed, own)
+        return sorted({*own, *entry_points.installed(self.installed)})
 
     def _own(self) -> list[str]:
         return [name for name in module_names(self.package) if name not in self.helpers]

@@ -60,9 +60,16 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def installed() -> list[str]:
+    """Return the names of the verbs that packages add to `VERBS`."""
+    own = [verb.name for verb in VERBS]
+    entry_points.check_shadowed(KIND, own)
+    return [name for name in entry_points.installed(KIND) if name not in own]
+
+
 def _installed() -> Iterator[Verb]:
     """Yield verbs of installed packages; a broken one is named, and left out."""
-    for name in entry_points.installed(KIND):
+    for name in installed():
         try:
             yield entry_points.load(KIND, name).VERB
         except SimError as error:

@@ -12,6 +12,7 @@ import importlib
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
+from sim.base import entry_points
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import Plugins, check_names
 from sim.base.plugins import options as options_of
@@ -85,6 +86,7 @@ def __getattr__(name: str) -> Any:
 
 def names() -> list[str]:
     """Return the names of all transforms, sorted."""
+    entry_points.check_shadowed("transforms", _MODULES)
     shared = {home.rpartition(".")[2] for home in _MODULES.values()}
     return sorted({*_MODULES, *TRANSFORMS.names()} - shared)
 

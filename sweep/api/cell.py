@@ -8,20 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.base import entry_points
 from sim.base.errors import InputError
 from sweep import driver
 from sweep.api import frames
 from sweep.execution import notes, rerun
+from sweep.grid import plugins
 from sweep.stats.cell_columns import AXES, NOT_METRICS, text
 from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
 
 if TYPE_CHECKING:
     import pandas as pd
-
-DRAWING = "show.timeline"
-"""Entry point, of the kind ``verbs``, that draws cells."""
 
 
 class Cell:
@@ -111,6 +108,7 @@ class Cell:
 
 def _drawing() -> Any:
     """Import the plug-in that draws cells."""
-    if DRAWING not in entry_points.installed("verbs"):
-        raise InputError(f"no plug-in {DRAWING} is installed, which draws cells")
-    return entry_points.load("verbs", DRAWING)
+    drawing = plugins.having(plugins.SECTIONS, "draw")
+    if drawing is None:
+        raise InputError("no plug-in that draws cells is installed")
+    return drawing

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base import files
-from sim.base.errors import InputError, unknown
+from sim.base.errors import InputError, did_you_mean, unknown
 from sweep.api import frames
 from sweep.api.cell import Cell
 from sweep.execution import baseline_metrics, cells_table
+from sweep.grid import plugins
 from sweep.report import drawing, figures, job_values, means
 from sweep.stats import contrasts, done_jobs
 from sweep.stats.cell_columns import AXES, factorize, table_options, text
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-TARGETS = (
-    *("policy", "trace", "target", "capacity", "low", "high", "status"),
-    *("machines", "seeds", "cells"),
-)
 LONG = ("reproduce", "config")
 """Columns of long texts, left out of the frame of all cells: there may be very many."""
 
@@ -44,6 +41,9 @@ class Sweep:
         Its id; ``python -m sweep show ID`` and `sweep.load` take it.
     folder : Path
         Folder of its results.
+    targets, backtest : pandas.DataFrame
+        Smallest capacities that meet a target, and the comparison with a log, a row a policy:
+        tables of plug-ins (``FRAMES`` of `sweep.grid.plugins`); often without rows.
     """
 
     def __init__(self, folder: SweepFolder) -> None:
@@ -70,17 +70,17 @@ class Sweep:
         """Best policies, an entry a trace and capacity; ``sentence`` has it in words."""
         return self._folder.verdict()
 
-    @property
-    def targets(self) -> pd.DataFrame:
-        """Smallest capacity that meets the target, a row a policy and trace; often no rows."""
-        targets = self._folder.table("targets.parquet")
-        return frames.from_rows([], TARGETS) if targets is None else frames.from_arrow(targets)
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        """Return a table of a plug-in's, such as ``targets``; one without rows if it has none."""
+        tables = {} if name.startswith("_") else plugins.frames()
+        if name not in tables:
+            raise AttributeError(f"a sweep has no {name!r}; {did_you_mean(name, dir(self))}")
+        file, columns = tables[name]
+        table = self._folder.table(file)
+        return frames.from_rows([], columns) if table is None else frames.from_arrow(table)
 
-    @property
-    def backtest(self) -> pd.DataFrame:
-        """Comparison with the log, a row a policy; no rows without ``backtest.runs=N``."""
-        table = self._folder.table("backtest.parquet")
-        return frames.from_rows([]) if table is None else frames.from_arrow(table)
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *plugins.frames()]
 
     def against(self, baseline: str | None = None, metrics: Sequence[str] = ()) -> pd.DataFrame:
         """Compare each policy with a baseline, paired by trace and seed; nothing is run.

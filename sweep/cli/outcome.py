@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
 from sim.base.text import table_lines
 from sweep import driver, track
-from sweep.cli import verbs
 from sweep.driver import Outcome
-from sweep.grid import remote_results
+from sweep.grid import plugins, remote_results
 from sweep.grid.request import Request, Settings
 from sweep.report import default_metrics, findings, first_screen, headlines, terminal
 from sweep.report.console import print_line
@@ -24,8 +22,6 @@ from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
 
 MAX_FAILURES = 5
-BROWSER = "ui"
-"""Verb that shows results in a browser; beside it stands a function of the tracking URI."""
 
 
 def run(request: Request) -> tuple[Outcome, int]:
@@ -99,14 +95,11 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
 def browser_command(settings: Settings) -> tuple[str, str]:
     """Return a name of the pages on the results, and the command that opens them in a browser.
 
-    The command is empty without tracking, or if no such verb is installed.
+    Both are empty without tracking, or if no plug-in has such pages.
     """
     uri = track.tracking_uri(settings)
-    if uri is None or BROWSER not in verbs.names():
-        return "", ""
-    label, hint = verbs.function(BROWSER, "_hint")(uri)
-    is_short = hint == f"python -m sweep {BROWSER}" and Path("Makefile").is_file()
-    return label, f"make {BROWSER}" if is_short else hint
+    pages = () if uri is None else plugins.results(plugins.SECTIONS, "browser_command", uri)
+    return next(iter(pages), ("", ""))
 
 
 def _findings(folder: SweepFolder) -> None:

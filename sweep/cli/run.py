@@ -74,7 +74,8 @@ def track(command: Command) -> int:
         notes.note(f"error: {down}")
         return 1
     Journal(folder.results, folder.sweep).append("tracked", tracked=target)
-    print(f"{folder.sweep} is in MLflow: {outcome.browser_command(request.settings)[1]}")
+    command_line = outcome.browser_command(request.settings)[1]
+    print(f"{folder.sweep} is in MLflow" + f": {command_line}" * bool(command_line))
     return 0
 
 

@@ -53,6 +53,7 @@ TOPICS = (
 
 def names() -> tuple[str, ...]:
     """Return the verbs: the platform's, then those of plug-ins."""
+    entry_points.check_shadowed(KIND, CORE)
     added = (name for name in entry_points.installed(KIND) if "." not in name)
     return tuple(dict.fromkeys((*CORE, *sorted(added))))
 

@@ -35,6 +35,12 @@ Sections add to a finished sweep's folder (`sweep.report.contribution`):
     Numbers of the whole sweep for MLflow, by name.
 ``granularity(config) -> str | None``
     What MLflow gets a run of by default: ``cell``, ``policy`` or ``sweep``.
+``FRAMES``
+    File of a table and its columns by the attribute of `sweep.Sweep` that has it as a data frame.
+``browser_command(uri) -> tuple[str, str]``
+    Name of its pages on what is tracked there, and the command that opens them in a browser.
+``rerun(folder, row)``, ``draw(reruns)``, ``write_perfetto(rerun, path)``
+    Run a cell of a sweep again; draw several, one below the other; write one for Perfetto.
 ``FIELDS``, ``from_others(results, config, provenance) -> Mapping[str, Mapping[str, Any]]``
     Fields of ``verdict.json`` by trace that follow from other sweeps; ``OTHERS`` names them.
 
@@ -101,9 +107,21 @@ def results(kind: str, function: str, *arguments: Any) -> Iterator[Any]:
         yield result
 
 
+def having(kind: str, function: str) -> ModuleType | None:
+    """Return the first plug-in that has a function; None if none has."""
+    modules = (plug_in.module for plug_in in installed(kind))
+    return next((module for module in modules if hasattr(module, function)), None)
+
+
 def constants(kind: str, name: str) -> tuple[str, ...]:
     """Return the texts that a constant of each plug-in lists, such as ``FILES``."""
     return tuple(text for p in installed(kind) for text in getattr(p.module, name, ()))
+
+
+def frames() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return file and columns of the tables in ``FRAMES`` of all plug-ins, by attribute."""
+    tables = (getattr(p.module, "FRAMES", {}) for p in installed(SECTIONS))
+    return {name: table for by_name in tables for name, table in by_name.items()}
 
 
 def _report(text: str) -> None:

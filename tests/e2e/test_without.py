@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,16 +10,11 @@ from pathlib import Path
 import pytest
 
 import sim
+from tests import without
+from tests.without import BUILT_ON, QUESTIONS, SYSTEMS
 
-ROOT = Path(__file__).resolve().parents[2]
-SYSTEMS = sorted(room.parent.name for room in (ROOT / "policies").glob("*/README.md"))
-QUESTIONS = sorted(
-    room.name
-    for room in (ROOT / "sweep" / "questions").iterdir()
-    if (room / "__init__.py").is_file()
-)
-BUILT_ON = {"wserpt": ("dagps", "jockey", "slearn", "wing")}
-"""Systems on which another builds."""
+LANE = {"FEW_EXAMPLES": "1", "NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1", "SIM_VARIANTS": "wide"}
+"""Environment of ``make test-core``."""
 EVERYTHING = """
 import policies, sim.evaluators, sim.synth, sim.traces, sim.transforms
 for kind, names, spec in (
@@ -37,29 +30,16 @@ for kind, names, spec in (
         except sim.InputError as error:
             print(kind, name, error)
 """
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     folder = tmp_path / "checkout"
-    ignored = shutil.ignore_patterns("__pycache__")
-    for name in ("sim", "policies", "sweep", "conf"):
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    without.copy(folder, "sim", "policies", "sweep", "conf", "pyproject.toml")
     jobs = [{"submit_s": float(i), "stages": [{"durations_s": [2.0, 3.0]}]} for i in range(9)]
     sim.Workload.from_jobs(jobs).write(folder / "jobs")
     return folder
-
-
-def take_away(checkout: Path, room: str) -> None:
-    """Delete a room, and the entries of the project whose modules lie in it."""
-    shutil.rmtree(checkout / room)
-    file = checkout / "pyproject.toml"
-    dotted = re.escape(room.replace("/", "."))
-    entries = re.compile(rf'^[\w".-]+ = "{dotted}[."].*\n', re.MULTILINE)
-    text, n = entries.subn("", file.read_text())
-    assert n
-    file.write_text(text)
 
 
 def run(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -87,10 +67,9 @@ def assert_core_works(checkout: Path) -> None:
         assert not done.stderr, done.stderr
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_without_a_system(checkout: Path, name: str) -> None:
-    take_away(checkout, f"policies/{name}")
+    without.take_away(checkout, without.room(name))
     assert_core_works(checkout)
     done = run(checkout, "-c", EVERYTHING)
     assert done.returncode == 0, done.stderr
@@ -99,8 +78,17 @@ def test_without_a_system(checkout: Path, name: str) -> None:
     assert all(f"policies.{name}" in line for line in broken)  # a line says what is missing
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_without_a_question(checkout: Path, name: str) -> None:
-    take_away(checkout, f"sweep/questions/{name}")
+    without.take_away(checkout, without.room(name))
     assert_core_works(checkout)
+
+
+@pytest.mark.parametrize("name", [*SYSTEMS, *QUESTIONS])
+def test_the_core_lane_without_a_room(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in LANE.items():
+        monkeypatch.setenv(variable, value)
+    done = without.run(tmp_path / "checkout", [name], "-m", "core")
+    assert done.returncode == 0

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ORDER = 10
 KEYS = CHOOSE_SEEDS = (runs.RUNS,)
 FILES = (BACKTEST, BACKTEST_JOBS, BACKTEST_JSON)
+FRAMES = {"backtest": (BACKTEST, ())}
 FIELD = "backtests"
 """Field of ``verdict.json``: what earlier backtests of the log found."""
 FIELDS = (FIELD,)

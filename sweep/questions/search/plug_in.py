@@ -23,6 +23,15 @@ KEYS = tuple(f"{group}.{key}" for group, keys in goals.KEYS.items() for key in k
 CHOOSE_SEEDS = ("search.metric",)
 FILES = (TARGETS, SETTINGS, IMPORTANCE, WHAT_IF)
 REPORT_FILES = (EQUAL,)
+FRAMES = {
+    "targets": (
+        TARGETS,
+        (
+            *("policy", "trace", "target", "capacity", "low", "high", "status"),
+            *("machines", "seeds", "cells"),
+        ),
+    )
+}
 HELP = (
     "  target.metric=M target.at_most=X (or target.at_least=X) with capacity='interval(LOW,HIGH)'",
     "                      smallest capacity, in whole machines, that meets the target "

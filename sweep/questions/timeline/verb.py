@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
 from sweep.cli.command import Command
 from sweep.cli.show import chosen_cell, find_row
+from sweep.questions.timeline.plug_in import draw, rerun, write_perfetto
 from sweep.store.folder import SweepFolder
-
-if TYPE_CHECKING:
-    from sweep.questions.timeline.columns import Timeline
-    from sweep.questions.timeline.page import Page
 
 TIMELINES = "timelines"
 
@@ -66,24 +61,3 @@ def _draw(folder: SweepFolder, cells: list[str], flags: argparse.Namespace) -> N
         path = folder.results / TIMELINES / f"{name}.html"
         draw(drawn).write(path)
         print(path)
-
-
-def rerun(folder: SweepFolder, row: Mapping[str, Any]) -> Timeline:
-    """Run a cell again; return its timeline."""
-    from sweep.questions.timeline.timelines import timeline  # brings numba
-
-    return timeline(folder, row)
-
-
-def draw(timelines: Sequence[Timeline]) -> Page:
-    """Draw timelines, one below the other."""
-    from sweep.questions.timeline import page  # brings numba
-
-    return page.draw(timelines)
-
-
-def write_perfetto(timeline: Timeline, path: Path) -> None:
-    """Write a timeline in Chrome's trace format."""
-    from sweep.questions.timeline import perfetto  # brings numba
-
-    perfetto.write(timeline, path)

@@ -34,8 +34,3 @@ def ui(command: Command) -> int:
     return browser_ui.serve(
         source, default, flags.port, flags.index_port, with_mlflow=not flags.no_mlflow
     )
-
-
-def ui_hint(uri: str) -> tuple[str, str]:
-    """Return a name of the pages on the results of a tracking URI, and the command or address."""
-    return "MLflow" if browser_ui.is_installed() else "sweeps", browser_ui.hint(uri)

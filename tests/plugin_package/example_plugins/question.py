@@ -10,6 +10,7 @@ from sweep.report.section import Section
 
 ORDER = 90
 KEYS = ("example.first",)
+HELP = ("  example.first=N     the first cells of a grid alone",)
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,16 @@ from policies.check.unknown import recurring
 from policies.estimates.durations import ENDLESS_S, Declared, Durations, Recorded, Truth
 from policies.estimates.priors import Priors
 from policies.estimates.stage_profiles import StageProfiles
-from policies.jockey.control import training_profile
-from policies.wing.past import Past
-from sim.engine.plan import World
 
 
 def estimators(workload: sim.Workload) -> dict[str, Durations]:
     columns = workload.columns
-    world = World(columns, sim.Cluster.slots(1), 0, {})
     return {
         "true": Truth(columns),
         "run": StageProfiles(columns, math.nan, ad_hoc="user"),
         "history": StageProfiles(columns, math.nan, ad_hoc="user", recorded=True),
         "slearn": Priors(columns.features),
-        "wing": Past(world),
-        "jockey": Recorded(columns),
+        "recorded": Recorded(columns),
     }
 
 
@@ -52,6 +47,8 @@ def test_the_truth_is_the_mean_of_each_stage():
 
 
 def test_recorded_means_are_those_of_jockeys_profile():
+    from policies.jockey.control import training_profile
+
     columns = recurring(3).columns
     recorded = Recorded(columns)
     n = 0
@@ -66,20 +63,6 @@ def test_recorded_means_are_those_of_jockeys_profile():
         assert recorded.expect(stages) == pytest.approx(mean, rel=1e-12)
         n += 1
     assert n > 10
-
-
-def test_wings_past_gives_the_median_of_the_template_or_of_the_users_ad_hoc_jobs():
-    history = {
-        "submit_s": [-9.0] * 5, "finish_s": [-8.0] * 5, "n_tasks": [1] * 5,
-        "mean_task_s": [1.0, 3.0, 7.0, 20.0, 40.0],
-        "template": ["t", "t", "t", "", ""], "user": ["u", "u", "u", "u", "v"],
-    }  # fmt: skip
-    stages = [{"durations_s": [1.0]}, {"durations_s": [1.0]}]
-    rows = [("t", "v"), ("", "v"), ("", "w")]
-    jobs = [{"submit_s": 0.0, "template": t, "user": u, "stages": stages} for t, u in rows]
-    workload = sim.Workload.from_jobs(jobs).with_history(history)
-    past = estimators(workload)["wing"]
-    assert past.expect(np.arange(6), 0.0).tolist() == [3, 3, 40, 40, 30, 30]
 
 
 def test_a_request_is_shared_by_the_stages_of_the_longest_chain():

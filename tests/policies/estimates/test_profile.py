@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+import sim
 from policies.estimates.profile import Records, Shape, build_profile, job_shape
 from sim.base.errors import InputError
-from tests.policies.jockey.worlds import world
 
 
 def shape(n_tasks, edges=()):
@@ -83,8 +83,12 @@ def test_longest_paths_go_over_any_dag():
 
 
 def test_the_shape_of_a_job_of_a_workload():
-    w = world(n_background=2)
-    job = int(np.flatnonzero(np.isfinite(w.columns.job_deadline))[0])
+    stages = [
+        {"name": "map", "durations_s": [1.0] * 120},
+        {"name": "filter", "durations_s": [1.0] * 120, "parents": {"map": "one_to_one"}},
+        {"name": "reduce", "durations_s": [1.0] * 12, "parents": ["filter"]},
+    ]
+    w, job = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}]), 0
     s = job_shape(w.columns, job)
     assert s.n_tasks.tolist() == [120, 120, 12]
     edges = list(zip(s.parent.tolist(), s.child.tolist(), s.kind.tolist(), strict=True))

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import sim
-from policies.dagps.tpc import RESOURCES
 from sim.bounds import bound_arrays
 from sim.bounds.machine_counts import machines_per_job
 from tests.sim.bounds.test_bounds import stage, workload
 
-TPC = dict.fromkeys(RESOURCES, 1.0)
+TPC = dict.fromkeys(("cpu", "mem", "io1", "io2", "io3", "io4"), 1.0)
 
 
 def many(n_jobs, *stages):

@@ -11,7 +11,6 @@ import networkx as nx
 import numpy as np
 import pyarrow as pa
 
-from policies.alibaba.trace.rows import parse_names as parse
 from sim.base.random import stream
 from sim.dags import Graphs
 
@@ -72,6 +71,8 @@ def digraph(job: Job) -> nx.DiGraph:
 
 def clean_sample(folder: Path) -> Graphs:
     """Return the DAGs of the sample's jobs without missing parents, with all their rows."""
+    from policies.alibaba.trace.rows import parse_names as parse
+
     path = folder / "alibaba2018" / "batch_task_6600_jobs.csv.gz"
     with gzip.open(path, "rt", newline="") as file:
         rows = [(row["job_name"], row["task_name"]) for row in csv.DictReader(file)]

@@ -16,6 +16,7 @@ from sweep import driver
 from sweep.cli import main
 from sweep.store import checksums
 from sweep.store.folder import DamagedError, SweepFolder
+from tests import without
 from tests.damages import damages
 from tests.sweep.small import Command, Ran, every_file, fake_engine
 
@@ -30,7 +31,7 @@ def _table(name: str) -> Reader:
     return lambda folder: folder.table(name).to_pylist()  # type: ignore[union-attr]
 
 
-READERS: dict[str, Reader] = {
+_READERS: dict[str, Reader] = {
     "cells.parquet": lambda folder: folder.cells().to_pylist(),
     "config.yaml": SweepFolder.config,
     "provenance.json": SweepFolder.provenance,
@@ -39,6 +40,7 @@ READERS: dict[str, Reader] = {
     "against_baseline.parquet": _table("against_baseline.parquet"),
     "equal_capacity.parquet": _table("equal_capacity.parquet"),
 }
+READERS = {name: _READERS[name] for name in without.present(_READERS)}
 TARGET_READERS = {"targets.parquet": _table("targets.parquet")}
 SETTINGS_READERS = {
     "settings.parquet": _table("settings.parquet"),

@@ -77,7 +77,7 @@ def fresh(module: str) -> str:
 
 
 def test_a_kernel_that_a_function_imports_is_among_the_sources() -> None:
-    assert "policies.jockey.kernels.copies" in closure("policies.jockey.model")
+    assert "sim.bounds.kernels.srpt" in closure("sim.bounds.stream")
 
 
 @pytest.mark.parametrize("module", ["__main__", "numpy", "policies.no_such.policy.at_all"])

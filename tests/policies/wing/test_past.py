@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import sim
 from policies.wing.past import Past
 from sim.engine.plan import World
 from tests.policies.wing.worlds import ONE, recurring
@@ -38,3 +39,17 @@ def test_jobs_without_values_do_not_count():
     )
     known = Past(World(workload.columns, ONE, 0, {}))
     assert known.expected(known.column("agg_value"))[1] == 4.0
+
+
+def test_durations_are_the_median_of_the_template_or_of_the_users_ad_hoc_jobs():
+    history = {
+        "submit_s": [-9.0] * 5, "finish_s": [-8.0] * 5, "n_tasks": [1] * 5,
+        "mean_task_s": [1.0, 3.0, 7.0, 20.0, 40.0],
+        "template": ["t", "t", "t", "", ""], "user": ["u", "u", "u", "u", "v"],
+    }  # fmt: skip
+    stages = [{"durations_s": [1.0]}, {"durations_s": [1.0]}]
+    rows = [("t", "v"), ("", "v"), ("", "w")]
+    jobs = [{"submit_s": 0.0, "template": t, "user": u, "stages": stages} for t, u in rows]
+    workload = sim.Workload.from_jobs(jobs).with_history(history)
+    past = Past(World(workload.columns, sim.Cluster.slots(1), 0, {}))
+    assert past.expect(np.arange(6), 0.0).tolist() == [3, 3, 40, 40, 30, 30]

@@ -1,0 +1,1 @@
+"""Published numbers, in `published.yaml`."""
