@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from sim.workload.columns import Columns
 
 
+_RESERVES_BY = (Machine.FIRST, Machine.BEST_FIT, Machine.LEAST_DOT, Machine.FASTEST)
+
+
 def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
     """Refuse a plan whose reservations can't be kept with these jobs on that cluster."""
     if not 0 <= plan.reservations <= NO_LIMIT:
@@ -47,9 +50,9 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
 
 def _check_reservable(plan: Plan) -> None:
     """Refuse scores of machines that are of the present alone."""
-    if plan.choice.machine not in (Machine.FIRST, Machine.BEST_FIT, Machine.LEAST_DOT):
+    if plan.choice.machine not in _RESERVES_BY:
         raise PolicyError(
             f"plan.choice.machine is {plan.choice.machine.name.lower()}, and a machine whose "
-            "room is reserved has no devices in use yet to be scored by; take first, best_fit or "
-            "least_dot"
+            "room is reserved has no devices in use yet to be scored by; take first, best_fit, "
+            "least_dot or fastest"
         )

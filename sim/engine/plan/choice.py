@@ -22,7 +22,9 @@ class Machine(IntEnum):
     LEAST_DOT = 2  #: least free · demand, both over the largest machine's
     PACKED = 3  #: devices in use first, then idle devices of a machine in use, then an idle machine
     FRAGMENTATION = 4  #: least increase of the devices' room that the next task of `mix` can't use
-    FASTEST = 5  #: greatest speed of its class for the stage (``columns.stage_speed``)
+    FASTEST = (
+        5  #: greatest speed of its class for the stage (a gang's first), `Columns.stage_speed`
+    )
 
 
 class Device(IntEnum):

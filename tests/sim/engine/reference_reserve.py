@@ -81,8 +81,10 @@ def reserve(run) -> None:
                     return False
         return True
 
-    def score(room, j):
+    def score(room, j, m):
         """Return by what machines are chosen: the room while j runs, and the first task alone."""
+        if plan.choice.machine == Machine.FASTEST:
+            return -run._speed(run.job_stages[j][0], m)
         total = 0.0
         for r in run.deciding:
             scale, slot = 1.0 / max(max(row[r] for row in run.capacity), 1), run._slot(j)[r]
@@ -96,7 +98,7 @@ def reserve(run) -> None:
         """Return the machines that j would get, None if it does not fit."""
         rooms = [least_room(claims, begin, j, m) for m in range(len(run.capacity))]
         there = [m for m in range(len(rooms)) if rooms[m] is not None]
-        machines = sorted(there, key=lambda m: score(rooms[m], j))
+        machines = sorted(there, key=lambda m: score(rooms[m], j, m))
         chosen = [m for m in machines for _ in range(slots(rooms[m], j, m, begin))][: width(j)]
         fits = len(chosen) == width(j) and within_cap(claims, begin, j)
         return chosen if fits else None

@@ -55,7 +55,7 @@ class AnyPlaces(AnyReservations):
     def prepare(self, world, plan):
         super().prepare(world, plan)
         rng = np.random.default_rng([self.plan_seed, 4])
-        rules = [Machine.FIRST, Machine.FIRST, Machine.BEST_FIT, Machine.LEAST_DOT]
+        rules = [Machine.FIRST, Machine.FASTEST, Machine.BEST_FIT, Machine.LEAST_DOT]
         plan.choice = Choice(Machine(rng.choice(rules)))
         rigid = [name for name in world.cluster.resources if name not in world.cluster.fungible]
         plan.fit_resources = tuple(rigid) if rng.random() < 0.3 else ()

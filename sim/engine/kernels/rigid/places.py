@@ -18,12 +18,13 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.choosing.choice import BEST_FIT, LEAST_DOT
+from sim.engine.kernels.choosing.choice import BEST_FIT, FASTEST, LEAST_DOT
 from sim.engine.kernels.choosing.devices import n_by_devices
 from sim.engine.kernels.features import CHOOSES
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.rigid.gang import admit_gang_to
 from sim.engine.kernels.rigid.rigid import claimed_until, expected_end, planned_end, width
+from sim.engine.kernels.speeds import speed_on
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, MACHINE_CHOICE, NOW
 
 AS_IT_IS = -math.inf
@@ -328,7 +329,7 @@ def _fill_entry(st, j, entry, place, n_slots):
 def _next_machine(st, j, machine):
     """Return the machine that takes tasks of job `j` after `machine`, of those with free slots."""
     rule = st.state_i[MACHINE_CHOICE]
-    if rule != BEST_FIT and rule != LEAST_DOT:
+    if rule != BEST_FIT and rule != LEAST_DOT and rule != FASTEST:
         machine += 1
         while st.state_place_slots[machine] == 0:
             machine += 1
@@ -344,6 +345,8 @@ def _next_machine(st, j, machine):
 
 @inlined
 def _score(st, j, machine):
+    if st.state_i[MACHINE_CHOICE] == FASTEST:
+        return -speed_on(st, st.w_job_stage0[j], machine)
     total = 0.0
     for r in range(len(st.state_free)):
         room, slot = st.state_place_room[machine, r], st.w_job_slot[j, r]
