@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, Mask
-from sim.cluster.classes import allowed_codes
+from sim.cluster.allowed import allowed_codes
 from sim.cluster.sizing import queue_shares
 from sim.cluster.speeds import class_speeds
 from sim.engine.plan import Fit, Plan, World

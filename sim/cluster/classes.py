@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,6 @@ from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.base.parameters import Count, NotNegative, Positive, check
 from sim.workload.columns import capacity_quanta
-
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.workload.columns import Columns
 
 MAX_CLASSES, MAX_DEVICES = 63, 62
 """Classes, and devices of a machine, are bits of an int64."""
@@ -203,19 +199,10 @@ def class_bits(runs_on: Sequence[str], classes: Sequence[str]) -> I8:
 
     `classes` has the class of each code.
     """
-    return _bits([(name,) for name in classes] or [(ANY,)], runs_on)
+    return name_bits([(name,) for name in classes] or [(ANY,)], runs_on)
 
 
-def allowed_codes(columns: Columns, cluster: Cluster) -> I8:
-    """Return the codes of machines on which each stage may run, as bits, (G,): class, partition."""
-    allowed = class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
-    if cluster.partitions:
-        texts = [text or cluster.default_partition for text in columns.partitions]
-        allowed &= _bits(cluster.partitions, texts)[columns.job_partition[columns.stage_job]]
-    return allowed
-
-
-def _bits(names_of: Sequence[Sequence[str]], texts: Sequence[str]) -> I8:
+def name_bits(names_of: Sequence[Sequence[str]], texts: Sequence[str]) -> I8:
     """Return the codes with a name that each text asks for, as bits; all of them for ""."""
     return np.array(
         [

@@ -9,7 +9,8 @@ import numpy as np
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, did_you_mean
 from sim.base.memory import check_memory
-from sim.cluster.classes import ANY, SEPARATOR, allowed_codes, capacity_in_quanta, quanta_per_device
+from sim.cluster.allowed import allowed_codes
+from sim.cluster.classes import ANY, SEPARATOR, capacity_in_quanta, quanta_per_device
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns, capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values

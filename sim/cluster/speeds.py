@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.cluster.classes import allowed_codes
+from sim.cluster.allowed import allowed_codes
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster

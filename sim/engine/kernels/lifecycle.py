@@ -22,6 +22,7 @@ from sim.engine.kernels.features import (
     VARIABLE_ENDS,
 )
 from sim.engine.kernels.heaps import due_push, fin_push, turn_pop, turn_push
+from sim.engine.kernels.held_slots import enter_slot, leave_slots, release_slots
 from sim.engine.kernels.jobs import (
     FIRST_K,
     HELD,
@@ -37,7 +38,6 @@ from sim.engine.kernels.jobs import (
 )
 from sim.engine.kernels.launch import launch, postpone_opening
 from sim.engine.kernels.resources import acquire_task, release_task
-from sim.engine.kernels.rigid.held import enter_slot, leave_slots, release_slots
 from sim.engine.kernels.service import accrue, drop_crossing
 from sim.engine.kernels.speeds import run_s, speed_on
 from sim.engine.kernels.state import (

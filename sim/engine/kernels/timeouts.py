@@ -12,7 +12,7 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.arrivals import TIMED_OUT, fail
 from sim.engine.kernels.faults.restart import TIMEOUT, stop_task
 from sim.engine.kernels.features import GANGS, SERVICE
-from sim.engine.kernels.rigid.held import release_slots
+from sim.engine.kernels.held_slots import release_slots
 from sim.engine.kernels.service import drop_crossing
 from sim.engine.kernels.state import FAILS, NOW, RECORD
 from sim.engine.kernels.time_limits import drop_first, first_limit, follow_start, is_due

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import PolicyError
-from sim.cluster.classes import allowed_codes, capacity_in_quanta, quanta_per_device
+from sim.cluster.allowed import allowed_codes
+from sim.cluster.classes import capacity_in_quanta, quanta_per_device
 from sim.cluster.fits import has_constraints
 from sim.engine.kernels import state as register
 from sim.engine.plan import Fit, Plan

@@ -9,7 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import PolicyError
-from sim.cluster.classes import allowed_codes
+from sim.cluster.allowed import allowed_codes
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns
 

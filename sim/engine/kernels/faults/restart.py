@@ -29,6 +29,7 @@ from sim.engine.kernels.features import (
     STRICT,
 )
 from sim.engine.kernels.heaps import turn_push
+from sim.engine.kernels.held_slots import leave_slots, release_slots
 from sim.engine.kernels.jobs import (
     FIRST_K,
     HELD,
@@ -40,7 +41,6 @@ from sim.engine.kernels.jobs import (
 )
 from sim.engine.kernels.launch import forget_start
 from sim.engine.kernels.resources import demand_row, fits, freed, release_task
-from sim.engine.kernels.rigid.held import leave_slots, release_slots
 from sim.engine.kernels.service import accrue
 from sim.engine.kernels.state import (
     CONSTRAINED,

@@ -5,10 +5,10 @@ from sim.engine.kernels.buckets import gang_kind, regroup
 from sim.engine.kernels.choosing.choice import score
 from sim.engine.kernels.features import CHOOSES, LIMITS
 from sim.engine.kernels.heaps import before
+from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import within_cap
-from sim.engine.kernels.rigid.held import hold_slot, slots_on
 from sim.engine.kernels.state import LAUNCH, MACHINE_CHOICE, N_BUCKETS, N_REFILL, NOW
 from sim.engine.kernels.waiting import goes_before
 

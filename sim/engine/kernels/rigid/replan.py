@@ -17,10 +17,10 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.features import GANGS
+from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.rigid.gang import begin_gang
-from sim.engine.kernels.rigid.held import hold_slot
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
     allow_unreserved,
