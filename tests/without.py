@@ -71,15 +71,15 @@ def names(path: str) -> list[str]:
     """Return the names of a room's plug-ins, of their keys and files, and of its options."""
     dotted = path.replace("/", ".")
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-    entries = [item for of_kind in groups.values() for item in of_kind.items()]
+    entries = [item for group in groups.values() for item in group.items()]
     own = [item for item in entries if f"{item[1]}.".startswith(f"{dotted}.")]
-    found = {name for name, _ in own}
+    owned = {name for name, _ in own}
     for module in {module for _, module in own if module.endswith(".plug_in")}:
         plug_in = importlib.import_module(module)
-        found.update(*(getattr(plug_in, constant, ()) for constant in LISTS))
+        owned.update(*(getattr(plug_in, constant, ()) for constant in LISTS))
     options = (file.relative_to(ROOT / path) for file in (ROOT / path / "conf").rglob("*.yaml"))
-    found |= {Path(*option.parts[2:]).with_suffix("").as_posix() for option in options}
-    return sorted(found)
+    owned |= {Path(*option.parts[2:]).with_suffix("").as_posix() for option in options}
+    return sorted(owned)
 
 
 @cache
@@ -111,8 +111,8 @@ def _need() -> re.Pattern[str]:
 
 def reason(failure: str) -> str:
     """Return the reason to skip a test that failed as a room is not here; '' if there is none."""
-    found = _need().search(failure)
-    return f"needs a room that is not here: {found[0]}" if found else ""
+    match = _need().search(failure)
+    return f"needs a room that is not here: {match[0]}" if match else ""
 
 
 def run(checkout: Path, chosen: Sequence[str], *words: str) -> subprocess.CompletedProcess[bytes]:

@@ -197,8 +197,8 @@ def test_one_of_an_unknown_kind_or_another_s_name_is_named_once(
         "policy": ("mine",),
     }
     entries = (
-        f"[cluster_sweep.{kind}]\n" + "\n".join(f"{name} = not_there" for name in of_kind)
-        for kind, of_kind in names.items()
+        f"[cluster_sweep.{kind}]\n" + "\n".join(f"{name} = not_there" for name in group)
+        for kind, group in names.items()
     )
     site = pretend_to_install(tmp_path, "\n".join(entries))
     listed = run_beside_the_checkout("sweep", "plugins", path=site)

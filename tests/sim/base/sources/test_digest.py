@@ -34,9 +34,9 @@ print(sorted(ran - closure), {*sources.closure([module], packages=False)} == clo
 def test_imports_inside_functions_count_before_and_after_loading() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", LOADED], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, check=True,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert ran.stdout.strip() == "[] True"
+    assert ran.stdout.strip() == "[] True", ran.stderr
 
 
 def test_all_ways_to_import_count(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
