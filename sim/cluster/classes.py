@@ -105,7 +105,7 @@ def parse_kinds(machines: object) -> Kinds:
             "each set of partitions"
         )
     capacity = np.array([[row.get(name, 0.0) for name in resources] for row in rows])
-    code = np.array([codes.index(one) for one in plain], np.int32)
+    code = np.array([codes.index(kind) for kind in plain], np.int32)
     return Kinds(
         resources,
         np.repeat(capacity, counts, axis=0),

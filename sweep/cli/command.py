@@ -57,10 +57,11 @@ class Command:
             )
         return self.overrides
 
-    def results(self, *also: str) -> Path:
+    def results(self, *also: str, fetches: bool = True) -> Path:
         """Folder of all results, for verbs that read finished sweeps.
 
-        They take no key but ``paths.results`` and those in `also`.
+        They take no key but ``paths.results`` and those in `also`. What changed in an object store
+        is fetched now, unless the verb does it later.
         """
         options = Options()
         folder = str(options.compose()["paths"]["results"])
@@ -71,7 +72,8 @@ class Command:
             elif assignment.key not in also:
                 only = " and ".join(takes) if also else f"{takes[0]} alone"
                 raise InputError(f"{assignment.text}: this verb takes {only}")
-        return sync.fetch(remote_results.working_folder(folder))
+        results = remote_results.working_folder(folder)
+        return sync.fetch(results) if fetches else results
 
     def assignments(self, *keys: str) -> list[Assignment]:
         """Return the assignments of some keys, the last of each."""

@@ -2,7 +2,8 @@
 
 Options after the ``?`` are those of `obstore`, or of `pyarrow.fs`, which reads traces, where they
 mean the same. Credentials are those of the address, of the environment, of ``~/.aws/credentials``,
-of boto3 where it is installed (roles and logins in ``~/.aws/config``), or of the machine.
+of boto3 where it is installed (roles and logins in ``~/.aws/config``), or of the machine. A client
+has threads: a process that was forked after one was used hangs as it uses one.
 """
 
 from __future__ import annotations

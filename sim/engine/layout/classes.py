@@ -31,8 +31,8 @@ def machine_pools(
     """
     n_jobs = len(columns.job_submit)
     if plan.fit not in (Fit.STRICT, Fit.PER_CLASS) or plan.evict or cluster.unit:
-        one = np.ones(max(len(demand), len(capacity), n_jobs), np.int64)
-        return one[: len(demand)], one[: len(capacity)], one[:n_jobs]
+        all_pools = np.ones(max(len(demand), len(capacity), n_jobs), np.int64)
+        return all_pools[: len(demand)], all_pools[: len(capacity)], all_pools[:n_jobs]
     classes = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity))
     shape, shape_of = np.unique(
         np.column_stack([capacity, classes.astype(np.int64)]), axis=0, return_inverse=True
@@ -46,13 +46,13 @@ def machine_pools(
     need, need_of = np.unique(
         np.concatenate([needs, slots[columns.job_min_tasks > 0]]), axis=0, return_inverse=True
     )
-    of_class = (np.left_shift(1, shape[:, -1]) & need[:, -1, None]) > 0
-    runs = of_class.copy()
+    in_class = (np.left_shift(1, shape[:, -1]) & need[:, -1, None]) > 0
+    runs = in_class.copy()
     for r in range(demand.shape[1]):
         runs &= need[:, r, None] <= shape[:, r]
     distinct, pool_of = np.unique(runs, axis=1, return_inverse=True)
     if distinct.shape[1] > MAX_POOLS:
-        distinct, pool_of = np.unique(of_class, axis=1, return_inverse=True)
+        distinct, pool_of = np.unique(in_class, axis=1, return_inverse=True)
     bits = np.left_shift(1, np.arange(distinct.shape[1], dtype=np.int64))
     pools = (distinct * bits).sum(axis=1)[need_of.ravel()]
     job_pools = np.full(n_jobs, -1, np.int64)

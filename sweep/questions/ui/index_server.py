@@ -25,7 +25,7 @@ from sweep.grid.tracking_uri import sqlite_uri
 from sweep.questions.ui import index
 from sweep.questions.ui.live_index import LiveIndex, error_text
 from sweep.questions.ui.mlflow_server import DATABASE, HOST, PORT, address, ports
-from sweep.store import removal, sweep_list, tags
+from sweep.store import removal, sweep_list, sync, tags
 from sweep.store.sweep_summaries import size_text
 
 MAX_BODY_BYTES = 10_000
@@ -80,6 +80,7 @@ class Index:
 
     def serve(self, while_true: Callable[[], bool] = lambda: True) -> None:
         """Answer until interrupted or until `while_true`, called every second, returns False."""
+        sync.fetch(self.results)
         self._server.timeout = 1.0
         with self._server:
             while while_true():

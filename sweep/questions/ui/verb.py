@@ -29,7 +29,8 @@ def ui(command: Command) -> int:
     if len(command.names) > 1 or (command.names and command.overrides):
         raise InputError("name one folder of results: ui RESULTS", rule="grammar")
     source = command.names[0] if command.names else None
-    default = "" if source else str(command.results())
+    # the index fetches, maybe in a process that is forked: a store's client does not outlive that
+    default = "" if source else str(command.results(fetches=False))
     flags = command.flags
     return browser_ui.serve(
         source, default, flags.port, flags.index_port, with_mlflow=not flags.no_mlflow

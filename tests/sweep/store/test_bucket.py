@@ -14,8 +14,9 @@ from sim.base import interrupt
 from sim.base.errors import InputError
 from sweep.cli import main
 from sweep.grid import remote_results, traces
+from sweep.questions import ui
 from sweep.store import bucket as bucket_module
-from sweep.store import object_store, storage, sync
+from sweep.store import object_store, storage, sweep_list, sync
 from sweep.store.bucket import Bucket
 from sweep.store.lease import Lease
 from tests.sweep import s3
@@ -141,6 +142,29 @@ def test_a_second_machine_finds_every_cell_cached(
     written = every_file(local_copy) | {name: content or b"" for name, content in stored.items()}
     assert [name for name, content in written.items() if SECRET.encode() in content] == []
     assert SECRET not in ran.out + ran.err + again.out + again.err
+
+
+def test_the_index_fetches_by_itself(
+    command: Command,
+    address: str,
+    machine: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not before it is served, maybe in a process that is forked."""
+    machine("one")
+    assert run_remote(command, address, *GRID).code == 0
+    machine("two")
+    listed, serve = list[list[str]](), ui.Index.serve
+
+    def listen(index: ui.Index) -> None:
+        for action in (lambda: None, lambda: serve(index, while_true=lambda: False)):
+            action()
+            listed.append([entry.sweep for entry in sweep_list.sweeps(index.results)])
+
+    monkeypatch.setattr(ui.Index, "serve", listen)
+    assert main.main(["ui", "--no-mlflow", f'paths.results="{address}"']) == 0
+    before, after = listed
+    assert (before, len(after)) == ([], 1)
 
 
 def test_a_trace_is_parsed_once_for_all_machines(

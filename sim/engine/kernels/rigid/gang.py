@@ -50,12 +50,12 @@ def _next_machine(st, j, machine):
     """Return the machine that gives slots after `machine`: the next, or that of least score."""
     if not (CHOOSES and st.state_i[MACHINE_CHOICE]):
         return machine + 1
-    best, least = -1, 0.0
+    best, best_score = -1, 0.0
     for other in range(st.state_mach_free.shape[0]):
         if slots_on(st, j, other) > 0:
             other_score = score(st, st.w_job_slot, j, st.w_job_stage0[j], other)
-            if best < 0 or other_score < least:
-                best, least = other, other_score
+            if best < 0 or other_score < best_score:
+                best, best_score = other, other_score
     return best
 
 
