@@ -71,7 +71,11 @@ World = dict[str, Any]
 
 def draw(rng: np.random.Generator) -> World:
     """Draw a world: first which mechanisms it has, few or many, then everything else."""
-    on = _mechanisms(rng)
+    return draw_with(rng, _mechanisms(rng))
+
+
+def draw_with(rng: np.random.Generator, on: set[str]) -> World:
+    """Draw a world that has the mechanisms `on`."""
     rigid = bool(on & {"reservations", "planning"})
     jobs = _jobs(rng, on, rigid)
     world: World = {
