@@ -15,6 +15,8 @@ from sweep.store import object_store
 
 N_TRIES, PAUSE_S = 6, 0.25
 MAX_PAUSE_S = 4.0
+MIN_BYTES_PER_S = 2**15
+"""Speed of the slowest link over which a large object arrives in time."""
 OUTAGE_S = 86_400.0
 """Longest time that a sweep waits for a store that has answered before."""
 WAY_OUT = (
@@ -81,7 +83,14 @@ class Bucket:
 
     def put(self, name: str, content: bytes) -> None:
         """Write an object, in one request: parts of a failed one would stay in the store."""
-        self._retry(lambda: self._store.put(name, content, use_multipart=False))
+        upload_s = len(content) / MIN_BYTES_PER_S
+
+        def write() -> None:
+            is_quick = upload_s <= object_store.TIMEOUT_S
+            store = self._store if is_quick else object_store.connect(self._address, upload_s)
+            store.put(name, content, use_multipart=False)
+
+        self._retry(write)
 
     def put_new(self, name: str, content: bytes) -> bool:
         """Create an object unless it exists, by a conditional put."""

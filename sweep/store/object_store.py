@@ -21,7 +21,9 @@ from sim.base.extras import importing
 
 SCHEMES = {"s3": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfs", "abfss": "abfss"}
 """Schemes of stores that hold results, with their names for `obstore`."""
-_NETWORK = {"allow_http": True, "connect_timeout": "10s", "read_timeout": "60s", "timeout": "10m"}
+TIMEOUT_S = 30.0
+"""Longest time without a byte of an answer; the upload of a put counts, too."""
+_NETWORK = {"allow_http": True, "connect_timeout": "10s", "timeout": "1d"}
 _ARROW_ONLY = ("allow_bucket_creation", "allow_bucket_deletion", "allow_delayed_open")
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -29,7 +31,7 @@ _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 Provider = Callable[[], Any]
 
 
-def connect(address: str) -> Any:
+def connect(address: str, timeout_s: float = TIMEOUT_S) -> Any:
     """Make a client of the objects below an address, which makes each request once.
 
     Raises
@@ -62,7 +64,7 @@ def connect(address: str) -> Any:
     url = f"{SCHEMES[parts.scheme]}://{host}{parts.path.rstrip('/')}"
     settings: dict[str, Any] = {
         "config": options,
-        "client_options": _NETWORK,
+        "client_options": {**_NETWORK, "read_timeout": f"{timeout_s:.0f}s"},
         "retry_config": {"max_retries": 0},
         "credential_provider": provider,
     }

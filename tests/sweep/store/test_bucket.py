@@ -227,8 +227,8 @@ def test_a_store_that_refuses_some_writes(
     connect, n_writes = object_store.connect, itertools.count(1)
 
     class RefusingStore:
-        def __init__(self, address: str) -> None:
-            self._store = connect(address)
+        def __init__(self, *where: Any) -> None:
+            self._store = connect(*where)
 
         def put(self, name: str, content: bytes, **options: Any) -> Any:
             if next(n_writes) % 4 == 0:

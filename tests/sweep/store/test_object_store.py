@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,9 @@ import pytest
 from pyarrow import fs
 
 from sim.base.errors import InputError
+from sweep.store import bucket as bucket_module
+from sweep.store import object_store
+from sweep.store.bucket import Bucket
 from sweep.store.object_store import connect
 
 VARIABLES = (
@@ -79,3 +85,26 @@ def test_other_stores_than_s3() -> None:
     assert (store.config["bucket"], store.prefix) == ("bucket", "a")
     with pytest.raises(InputError, match="hdfs:// can't hold results"):
         connect("hdfs://host/a")
+
+
+def test_a_large_object_has_time_for_a_slow_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_store, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(bucket_module, "MIN_BYTES_PER_S", 2**20)
+    n_bytes = 8 * 2**20
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection, connection.makefile("rb") as request:
+                while request.readline() != b"\r\n":
+                    pass
+                for _ in range(8):
+                    request.read(n_bytes // 8)
+                    time.sleep(0.2)
+                connection.sendall(b'HTTP/1.1 200 OK\r\nETag: "a"\r\nContent-Length: 0\r\n\r\n')
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        options = f"endpoint_override=127.0.0.1:{server.getsockname()[1]}&scheme=http"
+        Bucket(f"s3://k:s@bucket/p?{options}").put("a", bytes(n_bytes))
+        thread.join()
