@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeGuard
 import numpy as np
 
 from sim.base.arrays import F8, I4, frozen
-from sim.base.errors import InputError
+from sim.base.errors import InputError, unknown
 from sim.base.parameters import NotNegative, check
 from sim.base.plugins import check_names
 from sim.base.text import format_count
@@ -19,6 +19,8 @@ from sim.cluster.launch import NO_LAUNCH, Launch, LaunchSpec
 
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
+Unmet = Literal["wait", "fail"]
+UNMET: tuple[Unmet, ...] = ("wait", "fail")
 MAX_MACHINES, MAX_SLOTS = 10_000_000, 1_000_000_000
 """Size limits: larger clusters are typing errors, refused before any of them is built."""
 _ROUNDING = 1e-9
@@ -57,6 +59,9 @@ class Cluster:
         The lag between the placement of a task, or a gang, and its start; none by default.
     stage_lag_s : float
         The lag between the end of a stage's last parent and its opening, s; 0 by default.
+    unmet_dependencies : {"wait", "fail"}
+        Jobs whose dependencies can never be met (`sim.workload.releases`) wait for ever, as in
+        Slurm, or fail, as with its kill_invalid_depend.
     machine_class : (M,) int32, read-only
         The class of each machine of a mixed cluster, an index into `classes`; empty for equal
         machines.
@@ -77,6 +82,7 @@ class Cluster:
     slowdowns: Slowdowns = NO_SLOWDOWNS
     launch: Launch = NO_LAUNCH
     stage_lag_s: float = 0.0
+    unmet_dependencies: Unmet = "wait"
     machine_class: I4 = field(default_factory=lambda: np.zeros(0, np.int32))
     classes: tuple[str, ...] = ()
     devices: str | None = None
@@ -276,6 +282,18 @@ class Cluster:
         """
         check("stage_lag_s", stage_lag_s, NotNegative)
         return replace(self, stage_lag_s=float(stage_lag_s))
+
+    def with_unmet_dependencies(self, unmet: Unmet) -> Cluster:
+        """Return the same cluster, where such jobs wait for ever or fail; see the class.
+
+        Raises
+        ------
+        InputError
+            If `unmet` is neither "wait" nor "fail".
+        """
+        if unmet not in UNMET:
+            raise InputError(unknown("value of unmet_dependencies", unmet, UNMET))
+        return replace(self, unmet_dependencies=unmet)
 
     @property
     def n_machines(self) -> int:

@@ -19,6 +19,7 @@ from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
+from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
 
@@ -32,7 +33,14 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     """
     run = _Run(*on_own_clock(workload, cluster), policy, seed).go()
     zero_s = workload.origin_s
-    for name in ("job_submit", "job_start", "job_finish", "task_start", "task_finish"):
+    for name in (
+        "job_submit",
+        "job_eligible",
+        "job_start",
+        "job_finish",
+        "task_start",
+        "task_finish",
+    ):
         setattr(run, name, getattr(run, name) + zero_s)
     if run.task_placed is not None:
         run.task_placed = run.task_placed + zero_s
@@ -43,7 +51,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Choosing, Launching, Replanning):
+class _Run(Choosing, Launching, Releasing, Replanning):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -91,9 +99,7 @@ class _Run(Choosing, Launching, Replanning):
         self.stopped = []  # attempts: (stop, task, machine, start, reason)
         self.running = []  # (end, task, stage, machine, among first k, held)
         self.submitted = []  # jobs in the order of submission
-        uppers = np.repeat(np.arange(n_jobs), np.diff(c.input0))
-        self.inputs = [uppers[c.input_reader == j].tolist() for j in range(n_jobs)]
-        self.readers = [c.input_reader[uppers == j].tolist() for j in range(n_jobs)]
+        self._init_releases(cluster)
         self.seen = not np.isnan(self.plan.stages["expected_s"]).all()
         work = self.size * self.plan.stages["expected_s"] if self.seen else c.stage_work
         work = work * self.plan.stages["weight"]
@@ -174,7 +180,7 @@ class _Run(Choosing, Launching, Replanning):
     # ---- the loop
 
     def go(self):
-        while ((self.view["left"] > 0) & (self.view["failed"] == 0)).any():
+        while not self._is_over():
             self.now = max(self.now, self._next_time())
             assert self.now < INF, "stuck"
             for entry in sorted(e for e in self.running if e[0] <= self.now):
@@ -191,9 +197,7 @@ class _Run(Choosing, Launching, Replanning):
                 self.timer = INF
                 self._emit(Event.TIMER, -1)
             n_before = len(self.submitted)
-            for j in range(self.n_jobs):
-                if self._due(j) <= self.now:
-                    self._arrive(j)
+            self._arrivals()
             if self.plan.learning:
                 self._refine(self.plan.learning, self.submitted[n_before:])
             if {kind for kind, *_ in self.events} - {int(kind) for kind in self.plan.deferred}:
@@ -202,9 +206,11 @@ class _Run(Choosing, Launching, Replanning):
             self._update_rates()
         return SimpleNamespace(
             job_submit=self.view["submit"],
-            job_failed=self.view["failed"].astype(bool),
+            job_failed=self.view["failed"].astype(bool) | self._unreleased(),
             job_start=self.view["start"],
             job_finish=self.view["finish"],
+            job_eligible=self.eligible,
+            job_unreleased=self._unreleased(),
             task_start=self.task_start,
             task_finish=self.task_finish,
             task_machine=self.task_machine,
@@ -231,36 +237,6 @@ class _Run(Choosing, Launching, Replanning):
         if not all(p in self.stages_done for p in barriers):
             return INF
         return max((self.stages_done[p] + self.stage_lag_s for p in barriers), default=0.0)
-
-    def _due(self, j):
-        """Return the next time of job j: its submission, or its failure for a missing input."""
-        submit = float(self.c.job_submit[j])
-        if j in self.submitted or self.view["failed"][j]:
-            return INF
-        if self.c.job_input_mode[j] != 2:
-            return submit
-        output_times = [float(self.view["finish"][i]) for i in self.inputs[j]]
-        if any(math.isnan(t) for t in output_times):
-            return INF
-        return max([submit] + [t + float(self.c.job_poll_lag[j]) for t in output_times])
-
-    def _arrive(self, j):
-        output_times = self.view["finish"][self.inputs[j]]
-        if self.c.job_input_mode[j] == 1 and np.isnan(output_times).any():
-            self._fail(j)
-            return
-        self.view["turn"][j] = len(self.submitted)
-        self.submitted.append(j)
-        self.view["submit"][j] = self.since[j] = self.now
-        self._emit(Event.JOB_ARRIVED, j)
-
-    def _fail(self, j):
-        failing = [j]
-        for i in failing:
-            self.view["failed"][i] = 1
-            self._emit(Event.JOB_FAILED, i)
-            polling = [r for r in self.readers[i] if self.c.job_input_mode[r] == 2]
-            failing += [r for r in polling if r not in failing and not self.view["failed"][r]]
 
     def _emit(self, kind, row):
         if self.policy.events & kind:
@@ -398,6 +374,7 @@ class _Run(Choosing, Launching, Replanning):
         if not in_held_slot:
             self._acquire_devices(task, g, machine)
             self._acquire(j, self.demand[g], machine, 1)
+        self.begun_at.setdefault(j, self.now)
         start = self._launch(j, task, in_held_slot)
         view["started"][j] += 1
         view["running"][j] += 1
@@ -455,6 +432,7 @@ class _Run(Choosing, Launching, Replanning):
             for m in self.idle[j] or []:
                 self._acquire(j, self._slot(j), m, -1)
             self.idle[j] = None
+            self._end_of_job(j)
             self._emit(Event.JOB_DONE, j)
 
     def _outage(self, machine, lost):
