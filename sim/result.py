@@ -30,7 +30,12 @@ class Result(Run):
     job_start, job_finish : (J,) float64
         Start of the job's first task and end of its last one, s; NaN if it never started or ended.
     job_failed : (J,) bool
-        True if the job failed.
+        True if the job failed, or was never released.
+    job_eligible : (J,) float64 or None
+        When the job could start, s: submitted, and released by its begin time and other jobs; NaN
+        if never. None if no job waits for those (`sim.workload.releases`).
+    job_unreleased : (J,) bool
+        True if the job waited for ever for others; empty where none can.
     records : sim.engine.record.TaskRecords or None
         Start, end and machine of each task or batch of like tasks; None with record="jobs", as the
         next six.
@@ -86,18 +91,23 @@ class Result(Run):
     def jobs(self) -> pa.Table:
         """A row a job: job_id, submit_s, start_s, finish_s, outcome, queue, n_tasks.
 
-        Also ``utility`` (null without a deadline) if jobs have deadlines, and ``worth`` if the
-        policy sets it.
+        Also ``eligible_s`` if jobs wait for begin times or each other, ``utility`` (null without a
+        deadline) if jobs have deadlines, and ``worth`` if the policy sets it. An ``outcome`` is
+        "done", "failed" or "never released".
         """
         utility = self.utility
         columns = self.workload.columns
+        code = self.job_failed.astype(np.int8)
+        if len(self.job_unreleased):
+            code += self.job_unreleased
         outcome = pa.DictionaryArray.from_arrays(
-            pa.array(self.job_failed.astype(np.int8)), pa.array(["done", "failed"])
+            pa.array(code), pa.array(["done", "failed", "never released"])
         )
         return pa.table(
             {
                 "job_id": self.workload.jobs["job_id"],
                 "submit_s": self.job_submit,
+                **({} if self.job_eligible is None else {"eligible_s": self.job_eligible}),
                 "start_s": self.job_start,
                 "finish_s": self.job_finish,
                 "outcome": outcome.cast(pa.string()),

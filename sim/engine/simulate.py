@@ -55,6 +55,12 @@ def simulate(
     jobs = {name: arrays[f"out_job_{name}"] for name in ("submit", "start", "finish", "failed")}
     devices = arrays["out_task_devices"] if record_tasks and cluster.devices else None
     placed_s = arrays["out_task_placed"] if record_tasks and cluster.launch else None
+    failed = jobs["failed"].astype(np.bool_)
+    eligible_s, unreleased = None, np.zeros(0, np.bool_)
+    if workload.columns.releases.exist:
+        eligible_s = arrays["out_job_eligible"]
+        unreleased = (arrays["state_job_turn"] < 0) & ~failed
+        failed |= unreleased
     estimate_s, task_order = plan.estimate_s, plan.task_order
     worth = plan.jobs["worth"] if plan.weighs_jobs else None
     del world, plan, memory, arrays, state, run  # before records are put in order
@@ -66,7 +72,9 @@ def simulate(
         job_submit=jobs["submit"],
         job_start=jobs["start"],
         job_finish=jobs["finish"],
-        job_failed=jobs["failed"].astype(np.bool_),
+        job_failed=failed,
+        job_eligible=eligible_s,
+        job_unreleased=unreleased,
         records=recorder.records(workload.columns, task_order) if record_tasks else None,
         stopped=recorder.stopped() if record_tasks else None,
         task_devices=devices,

@@ -4,7 +4,8 @@
 - The ready tasks of a stage with one-to-one parents are a binary heap by their turn in the
   order of the stage (their index, or their position in ``p_task_order``), in the stage's range
   of ``state_task_heap``; ``state_stage_waiting`` is its size.
-- Jobs that wait for their inputs before they are submitted are a binary heap by (due time, row).
+- Jobs that wait for a known time to be submitted, or eligible, are a binary heap by (due time,
+  row).
 - Waiting stages in queue order are one pairing heap a queue, its nodes the stages themselves: by
   rank of the job, then key and row of the stage. A node is a stage with a ready task, so a job that
   changes queue, limit or key moves its nodes and leaves no stale entry.
@@ -136,8 +137,23 @@ def binary_pop(heap, base, n):
 @part
 def due_push(st, j):
     """Add job `j` to the binary heap by (due time, row)."""
-    heap, i = st.state_due_heap, st.state_i[N_DUE]
+    i = st.state_i[N_DUE]
     st.state_i[N_DUE] = i + 1
+    _due_rise(st, i, j)
+
+
+@part
+def due_rise(st, j):
+    """Restore order after job `j`, which is sought in the heap, comes due earlier."""
+    i = 0
+    while st.state_due_heap[i] != j:
+        i += 1
+    _due_rise(st, i, j)
+
+
+@inlined
+def _due_rise(st, i, j):
+    heap = st.state_due_heap
     while i > 0:
         up = (i - 1) >> 1
         if _before(st, heap[up], j):

@@ -15,11 +15,12 @@ from sim.engine.kernels.features import (
     INPUTS,
     LEARNS,
     LIMITS,
+    RELEASES,
     SCORED,
     SERVICE,
     VARIABLE_ENDS,
 )
-from sim.engine.kernels.heaps import due_push, fin_push, turn_pop, turn_push
+from sim.engine.kernels.heaps import fin_push, turn_pop, turn_push
 from sim.engine.kernels.jobs import (
     FIRST_K,
     HELD,
@@ -34,6 +35,7 @@ from sim.engine.kernels.jobs import (
     weighted_s,
 )
 from sim.engine.kernels.launch import launch, postpone_opening
+from sim.engine.kernels.release import job_ends, job_starts
 from sim.engine.kernels.resources import acquire_task, release_held, release_task
 from sim.engine.kernels.service import accrue, drop_crossing
 from sim.engine.kernels.state import (
@@ -47,7 +49,6 @@ from sim.engine.kernels.state import (
     LEARNING,
     N_ARRIVED,
     N_SLOT_FREE,
-    NEXT_JOB,
     NOW,
     ONE_TO_ONE,
     PENDING,
@@ -65,8 +66,6 @@ from sim.engine.kernels.waiting import (
 from sim.workload.kernels.pairs import partner
 
 enter = late("sim.engine.kernels.learning.learning.enter", LEARNS)
-
-BLIND, POLL = 1, 2
 
 
 @inlined
@@ -131,6 +130,8 @@ def start_task(st, g, machine, in_held_slot, count):
         st.state_job_first_started[j] += count
     if in_held_slot:
         flag |= HELD
+    if RELEASES and st.state_job_started[j] == 0:
+        job_starts(st, j)
     start = now
     if st.state_i[LAUNCH]:
         start = launch(st, j, task, in_held_slot)
@@ -268,7 +269,7 @@ def _stage_done(st, g):
 
 @inlined
 def _job_done(st, j):
-    """Complete job `j`: release the slots that it holds and publish its output."""
+    """Complete job `j`: release the slots that it holds, and the jobs that wait for it."""
     st.out_job_finish[j] = st.state_f[NOW]
     st.state_i[JOBS_LEFT] -= 1
     if SERVICE:
@@ -279,7 +280,7 @@ def _job_done(st, j):
             release_held(st, j, st.state_held_machine[base + i])
         st.state_job_idle_held[j] = -1
     if INPUTS:
-        publish_output(st, j)
+        job_ends(st, j)
     emit(st, JOB_DONE, j)
 
 
@@ -300,16 +301,3 @@ def _release_children(st, g, task):
             if st.state_stage_waiting[child] == 1:
                 stage_ready(st, child)
                 request_refill(st, st.w_stage_job[child])
-
-
-@part
-def publish_output(st, j):
-    """Make the output of job `j`, which is done, available to the jobs that read it."""
-    for e in range(st.w_input0[j], st.w_input0[j + 1]):
-        reader = st.w_input_reader[e]
-        st.state_job_missing[reader] -= 1
-        if st.w_job_input_mode[reader] != POLL or st.state_job_missing[reader] > 0:
-            continue
-        st.state_job_due[reader] = st.state_f[NOW] + st.w_job_poll_lag[reader]
-        if reader < st.state_i[NEXT_JOB]:
-            due_push(st, reader)

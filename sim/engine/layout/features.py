@@ -27,7 +27,16 @@ _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
 _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 """Features with which each task moves by itself."""
-_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH, has.VARIABLE_ENDS, has.CHOOSES}
+_WIDE = {
+    *_ORDERS,
+    *_RARE,
+    has.RELEASES,
+    has.LIMITS,
+    has.LEARNS,
+    has.WORTH,
+    has.VARIABLE_ENDS,
+    has.CHOOSES,
+}
 
 
 def select_features(
@@ -81,7 +90,7 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     tests for instance; each costs more to compile, and a run more time.
     """
     if has.BATCHES in needed:
-        rest = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
+        rest = {*_ORDERS, *_RARE, has.RELEASES, has.LIMITS, has.LEARNS, has.WORTH}
         return rest if needed & {has.STRICT, has.CLASSES, has.SKIP} else rest | {has.SCORED}
     if has.STRICT in needed:
         return _WIDE | {has.EVICTS}
@@ -106,7 +115,8 @@ def _needed(
     shares = bool((queues.order == Order.SHARE).any())
     thresholds = np.isfinite(queues.demote_at).any() or np.isfinite(jobs["service_at"]).any()
     limits = any((jobs[name] < NO_LIMIT).any() for name in ("run_limit", "start_gate"))
-    inputs = bool(columns.job_input_mode.any())
+    releases = columns.releases.exist
+    inputs = releases or bool(columns.job_input_mode.any())
     variable_ends = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
     variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
@@ -148,6 +158,7 @@ def _needed(
         has.LEARNS: plan.learning is not None,
         has.GANGS: gangs,
         has.INPUTS: inputs,
+        has.RELEASES: releases,
         has.VARIABLE_ENDS: bool(variable_ends or overbook),
         has.EVICTS: plan.evict,
         has.RESERVES: plan.reservations > 0,
@@ -216,6 +227,7 @@ def registers(
     flags[register.BY_PLACE] = reserves_places(cluster, plan)
     if cluster.launch:
         flags[register.LAUNCH] = lag.BETWEEN if cluster.launch.between else lag.DRAWN
+    flags[register.CANCELS] = cluster.unmet_dependencies == "fail"
     flags[register.JOBS_LEFT] = len(columns.job_submit)
     return flags
 

@@ -33,14 +33,9 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     """
     run = _Run(*on_own_clock(workload, cluster), policy, seed).go()
     zero_s = workload.origin_s
-    for name in (
-        "job_submit",
-        "job_eligible",
-        "job_start",
-        "job_finish",
-        "task_start",
-        "task_finish",
-    ):
+    if run.job_eligible is not None:
+        run.job_eligible = run.job_eligible + zero_s
+    for name in ("job_submit", "job_start", "job_finish", "task_start", "task_finish"):
         setattr(run, name, getattr(run, name) + zero_s)
     if run.task_placed is not None:
         run.task_placed = run.task_placed + zero_s
@@ -209,7 +204,7 @@ class _Run(Choosing, Launching, Releasing, Replanning):
             job_failed=self.view["failed"].astype(bool) | self._unreleased(),
             job_start=self.view["start"],
             job_finish=self.view["finish"],
-            job_eligible=self.eligible,
+            job_eligible=self.eligible if self.c.releases.exist else None,
             job_unreleased=self._unreleased(),
             task_start=self.task_start,
             task_finish=self.task_finish,
