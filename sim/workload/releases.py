@@ -78,7 +78,8 @@ class Releases:
     @cached_property
     def begin_s(self) -> F8:
         """Time before which each job is not eligible, (J,) s; 0 for none."""
-        return np.nan_to_num(column_or_default(self.jobs, BEGIN)).astype(np.float64)
+        begin_s: F8 = np.nan_to_num(column_or_default(self.jobs, BEGIN))
+        return begin_s
 
     @cached_property
     def needs_any(self) -> I1:

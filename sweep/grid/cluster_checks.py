@@ -9,7 +9,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, NotNegative, Positive
 from sim.base.parameters import check as check_value
 from sim.base.plugins import check_names
-from sim.cluster.cluster import Cluster, check_size
+from sim.cluster.cluster import Cluster, Unmet, check_size
 from sim.cluster.launch import Launch
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
 
@@ -17,7 +17,7 @@ FAULTS = {
     "outages": ("mtbf_s", "repair_s", "until_s"),
     "slowdowns": ("every_s", "last_s", "speed", "until_s"),
 }
-LAUNCH, STAGE_LAG = "launch_s", "stage_lag_s"
+LAUNCH, STAGE_LAG, UNMET_KEY = "launch_s", "stage_lag_s", "unmet_dependencies"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -37,6 +37,7 @@ _KEYS = (
     PRICE,
     LAUNCH,
     STAGE_LAG,
+    UNMET_KEY,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -75,6 +76,8 @@ def check(config: Mapping[str, Any]) -> None:
         Launch.parse(config[LAUNCH], name=f"cluster.{LAUNCH}")
     if config.get(STAGE_LAG) is not None:
         check_value(f"cluster.{STAGE_LAG}", config[STAGE_LAG], NotNegative)
+    if UNMET_KEY in config:
+        check_value(f"cluster.{UNMET_KEY}", config[UNMET_KEY], Unmet)
 
 
 def cost_month(config: Mapping[str, Any], machines: float) -> float | None:
