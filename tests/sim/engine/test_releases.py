@@ -89,7 +89,7 @@ def test_waits_count_from_submission():
 
 
 def test_a_job_is_eligible_from_its_begin_on():
-    """Not before its submission (2 s, begin 1), its begin (6 s), or its dependency (a ends at 5)."""
+    """Not before its submission (2, begin 1), its begin (6), or its dependency (a ends at 5)."""
     result = run(
         [
             job("a", length_s=5.0),
@@ -111,9 +111,9 @@ def test_the_first_come_is_the_first_eligible():
 def test_any_of_several():
     """Job a runs from 0 to 4, b from 0 to 2.
 
-    Both of (afterok b, afterok a): 4; any: 2. Of (after a + 10 s, afterok a) the second, at 4, comes
-    before the first, known at 0. Of (afternotok a, afterok b) the first can never be met; of
-    (afternotok a, afternotok b) none.
+    Both of (afterok b, afterok a): 4; any: 2. Of (after b + 10 s, afterok a) the second, at 4,
+    comes before the first, known at 0. Of (afternotok a, afterok b) the first can never be met;
+    of (afternotok a, afternotok b) none.
     """
     both = {"afterok": ["a", "b"]}
     result = run(
