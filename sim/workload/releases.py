@@ -59,7 +59,7 @@ SOFT = JOB_EDGE_KINDS.index("soft")
 
 @dataclass(frozen=True)
 class Releases:
-    """When J jobs are eligible, as columns; each is made on first use.
+    """Columns of begin times and dependencies of J jobs, made on first use.
 
     Attributes
     ----------

@@ -73,8 +73,8 @@ def submitted_at(st, j):
     """Return when job `j`, which is eligible now, was submitted, s."""
     if RELEASES:
         st.out_job_eligible[j] = st.state_f[NOW]
-        made = st.state_job_made[j] if st.w_job_input_mode[j] == POLL else 0.0
-        return max(st.w_job_submit[j], made)
+        polls = st.w_job_input_mode[j] == POLL
+        return max(st.w_job_submit[j], st.state_job_made[j] if polls else 0.0)
     return st.state_f[NOW]
 
 
@@ -99,7 +99,7 @@ def job_ends(st, j):
 
 @part
 def fail_job(st, j):
-    """Fail job `j`, which was not submitted, and with it those that then never can be."""
+    """Fail job `j`, and with it those that then can never be submitted or eligible."""
     st.state_failing[0] = j
     st.out_job_failed[j] = 1
     _fail_all(st, 1)
@@ -146,9 +146,9 @@ def _follow(st, j, outcome, n):
 
 
 @inlined
-def _is_met(kind, outcome, begun):
+def _is_met(kind, outcome, has_started):
     if kind == AFTER:
-        return not begun
+        return not has_started
     return kind == AFTER_ANY or (kind == AFTER_OK) == (outcome == DONE)
 
 

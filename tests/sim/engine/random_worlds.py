@@ -148,8 +148,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
     return jobs
 
 
-def _release(rng: np.random.Generator, on: set[str], clock: float, others: list[str]) -> World:
-    """Draw when a job is eligible: its begin, the others that it waits for, and its name."""
+def _release(rng: np.random.Generator, on: set[str], clock: float, upstream: list[str]) -> World:
+    """Draw when a job is eligible: its begin, the upstream that it waits for, and its name."""
     release: World = {}
     if "begin times" in on and rng.random() < 0.4:
         release["begin_s"] = max(0.0, clock + float(rng.choice([-1.0, 0.0, 0.5, 3.0])))
@@ -158,7 +158,7 @@ def _release(rng: np.random.Generator, on: set[str], clock: float, others: list[
     if "dependencies" not in on:
         return release
     after: World = {}
-    for name in others:
+    for name in upstream:
         if rng.random() < 0.4:
             kind = str(rng.choice(["after", "afterok", "afterok", "afternotok", "afterany"]))
             after.setdefault(kind, {})[name] = float(rng.choice([0.0, 0.0, 0.0, 0.5, 2.0]))

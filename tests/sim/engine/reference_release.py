@@ -57,10 +57,10 @@ class Releasing:
         submit = float(self.c.job_submit[j])
         if self.c.job_input_mode[j] != POLLS:
             return submit
-        made = [float(self.view["finish"][i]) for i in self.inputs[j]]
-        if any(math.isnan(t) for t in made):
+        output_times = [float(self.view["finish"][i]) for i in self.inputs[j]]
+        if any(math.isnan(t) for t in output_times):
             return INF
-        return max([submit] + [t + float(self.c.job_poll_lag[j]) for t in made])
+        return max([submit] + [t + float(self.c.job_poll_lag[j]) for t in output_times])
 
     def _dependencies(self, j):
         """List when each dependency of job j is met: inf for not yet, NaN for never."""
@@ -68,14 +68,14 @@ class Releasing:
         for u, _, kind, delay in self.waits_for[j]:
             done, failed = float(self.view["finish"][u]), self.failed_at.get(u, math.nan)
             ended = failed if math.isnan(done) else done
-            at = {
+            met = {
                 "after": self.begun_at.get(u, failed),
                 "afterok": done,
                 "afternotok": failed,
                 "afterany": ended,
             }[kind]
-            if not math.isnan(at):
-                times.append(at + delay)
+            if not math.isnan(met):
+                times.append(met + delay)
             else:
                 times.append(INF if math.isnan(ended) else math.nan)
         if self.c.releases.is_singleton[j]:
@@ -111,8 +111,8 @@ class Releasing:
 
     def _see(self, j):
         self.seen_jobs.add(j)
-        made = self.view["finish"][self.inputs[j]]
-        is_missing = self.c.job_input_mode[j] == BLIND and np.isnan(made).any()
+        output_times = self.view["finish"][self.inputs[j]]
+        is_missing = self.c.job_input_mode[j] == BLIND and np.isnan(output_times).any()
         if is_missing or (self.cancels and self._is_doomed(j)):
             self._fail(j)
 
