@@ -31,7 +31,13 @@ class Result(Run):
         Start of the job's first task and end of its last one, or of its limit of run time, s; NaN
         if it never started or ended.
     job_failed : (J,) bool
-        True if the job failed: an input was missing, or it was ended at its limit of run time.
+        True if the job failed, because an input was missing or it was ended at its limit of run
+        time, or was never released.
+    job_eligible : (J,) float64 or None
+        When the job could start, s: submitted, and released by its begin time and other jobs; NaN
+        if never. None if no job waits for those (`sim.workload.releases`).
+    job_unreleased : (J,) bool
+        True if the job waited for ever for others; empty where none can.
     records : sim.engine.record.TaskRecords or None
         Start, end and machine of each task or batch of like tasks; None with record="jobs", as the
         next six. Of a task that never completed NaN, and machine -1; its attempts are in `stops`.
@@ -89,21 +95,25 @@ class Result(Run):
     def jobs(self) -> pa.Table:
         """A row a job: job_id, submit_s, start_s, finish_s, outcome, queue, n_tasks.
 
-        Also ``utility`` (null without a deadline) if jobs have deadlines, and ``worth`` if the
-        policy sets it.
+        Also ``eligible_s`` if jobs wait for begin times or each other, ``utility`` (null without a
+        deadline) if jobs have deadlines, and ``worth`` if the policy sets it. An ``outcome`` is
+        "done", "failed" or "never released".
         """
         utility = self.utility
         columns = self.workload.columns
         code = self.job_failed.astype(np.int8)
         if self.job_timeout is not None:
             code += self.job_timeout
+        if len(self.job_unreleased):
+            code += 2 * self.job_unreleased
         outcome = pa.DictionaryArray.from_arrays(
-            pa.array(code), pa.array(["done", "failed", "timeout"])
+            pa.array(code), pa.array(["done", "failed", "timeout", "never released"])
         )
         return pa.table(
             {
                 "job_id": self.workload.jobs["job_id"],
                 "submit_s": self.job_submit,
+                **({} if self.job_eligible is None else {"eligible_s": self.job_eligible}),
                 "start_s": self.job_start,
                 "finish_s": self.job_finish,
                 "outcome": outcome.cast(pa.string()),

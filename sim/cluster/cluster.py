@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeGuard
 import numpy as np
 
 from sim.base.arrays import F8, I4, frozen
-from sim.base.errors import InputError
+from sim.base.errors import InputError, unknown
 from sim.base.parameters import NotNegative, check
 from sim.base.plugins import check_names
 from sim.base.text import format_count
@@ -19,6 +19,8 @@ from sim.cluster.launch import NO_LAUNCH, Launch, LaunchSpec
 
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
+Unmet = Literal["wait", "fail"]
+UNMET: tuple[Unmet, ...] = ("wait", "fail")
 MAX_MACHINES, MAX_SLOTS = 10_000_000, 1_000_000_000
 """Size limits: larger clusters are typing errors, refused before any of them is built."""
 _ROUNDING = 1e-9
@@ -60,6 +62,9 @@ class Cluster:
     enforce_limits : bool
         True if a job ends at its limit of run time (``jobs.requested_s``), counted from its first
         start: what runs of it stops, and it counts as failed. False by default.
+    unmet_dependencies : {"wait", "fail"}
+        Jobs whose dependencies can never be met (`sim.workload.releases`) wait for ever, as in
+        Slurm, or fail, as with its kill_invalid_depend.
     machine_class : (M,) int32, read-only
         The code of each machine of a mixed cluster, an index into `classes` and `partitions`; empty
         for equal machines.
@@ -85,6 +90,7 @@ class Cluster:
     launch: Launch = NO_LAUNCH
     stage_lag_s: float = 0.0
     enforce_limits: bool = False
+    unmet_dependencies: Unmet = "wait"
     machine_class: I4 = field(default_factory=lambda: np.zeros(0, np.int32))
     classes: tuple[str, ...] = ()
     partitions: tuple[tuple[str, ...], ...] = ()
@@ -293,6 +299,18 @@ class Cluster:
     def with_limits(self, enforce: bool = True) -> Cluster:
         """Return the same cluster, which ends jobs at their limits of run time, or does not."""
         return replace(self, enforce_limits=bool(enforce))
+
+    def with_unmet_dependencies(self, unmet: Unmet) -> Cluster:
+        """Return the same cluster, where such jobs wait for ever or fail; see the class.
+
+        Raises
+        ------
+        InputError
+            If `unmet` is neither "wait" nor "fail".
+        """
+        if unmet not in UNMET:
+            raise InputError(unknown("value of unmet_dependencies", unmet, UNMET))
+        return replace(self, unmet_dependencies=unmet)
 
     @property
     def n_machines(self) -> int:

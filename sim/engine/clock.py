@@ -47,6 +47,7 @@ def _later(run: Run, workload: Workload) -> dict[str, Any]:
         stopped = replace(stopped, start_s=start_s, stop_s=stop_s)
     return {
         "job_submit": run.job_submit + by_s,
+        "job_eligible": None if run.job_eligible is None else run.job_eligible + by_s,
         "job_start": run.job_start + by_s,
         "job_finish": run.job_finish + by_s,
         "records": None if run.records is None else _later_records(run.records, workload),

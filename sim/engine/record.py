@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,8 @@ class Run:
     job_start: F8
     job_finish: F8
     job_failed: Mask
+    job_eligible: F8 | None = None  # s; None if no job waits for others or a begin time
+    job_unreleased: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))  # empty for none
     records: TaskRecords | None = None
     stopped: StoppedAttempts | None = None
     task_devices: I8 | None = None  # bits of its machine's devices; None without devices

@@ -17,7 +17,7 @@ from sim.engine.accounts import broken_account
 from sim.engine.batches import Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
-from sim.engine.kernels.arrivals import TIMED_OUT
+from sim.engine.kernels.release import TIMED_OUT
 from sim.engine.kernels.run import compiled_variant
 from sim.engine.layout import lay_out
 from sim.engine.layout.tasks import update_tasks
@@ -56,6 +56,12 @@ def simulate(
     jobs = {name: arrays[f"out_job_{name}"] for name in ("submit", "start", "finish", "failed")}
     devices = arrays["out_task_devices"] if record_tasks and cluster.devices else None
     placed_s = arrays["out_task_placed"] if record_tasks and cluster.launch else None
+    failed = jobs["failed"].astype(np.bool_)
+    eligible_s, unreleased = None, np.zeros(0, np.bool_)
+    if workload.columns.releases.exist:
+        eligible_s = arrays["out_job_eligible"]
+        unreleased = (arrays["state_job_turn"] < 0) & ~failed
+        failed |= unreleased
     estimate_s, task_order = plan.estimate_s, plan.task_order
     worth = plan.jobs["worth"] if plan.weighs_jobs else None
     del world, plan, memory, arrays, state, run  # before records are put in order
@@ -67,8 +73,10 @@ def simulate(
         job_submit=jobs["submit"],
         job_start=jobs["start"],
         job_finish=jobs["finish"],
-        job_failed=jobs["failed"].astype(np.bool_),
+        job_failed=failed,
         job_timeout=jobs["failed"] == TIMED_OUT if cluster.enforce_limits else None,
+        job_eligible=eligible_s,
+        job_unreleased=unreleased,
         records=recorder.records(workload.columns, task_order) if record_tasks else None,
         stopped=recorder.stopped() if record_tasks else None,
         task_devices=devices,

@@ -43,6 +43,7 @@ def evaluate(
         See `sim.metrics`, and with `by` `sim.metrics.groups`.
     jobs : pyarrow.Table
         A row per job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
+        ``eligible_s`` if jobs wait for begin times or each other,
         ``estimate_s`` (the policy's estimate of the job's size; NaN for none), ``slowdown``,
         ``gap_lb`` and ``prediction_error`` (float32, see `sim.metrics`); ``utility`` (float32) if
         jobs have deadlines, ``worth`` (float32) if the policy sets it. Its metadata has, as JSON,
@@ -61,6 +62,8 @@ def evaluate(
         "gap_lb": result.gap_lb.astype(np.float32),
         "prediction_error": result.prediction_error.astype(np.float32),
     }
+    if result.job_eligible is not None:
+        jobs["eligible_s"] = result.job_eligible
     for name, column in (("utility", result.utility), ("worth", result.job_worth)):
         if column is not None:
             jobs[name] = column.astype(np.float32)

@@ -10,8 +10,9 @@ from sim.base.arrays import F8, I4
 from sim.engine.plan import NO_LIMIT
 from sim.engine.record import LimitsSet, Run
 from sim.metrics.common import Metric
-from sim.workload.columns import column_or_default, final_deadline_s
+from sim.workload.columns import final_deadline_s
 from sim.workload.schema import CPU
+from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 
 METRICS = {

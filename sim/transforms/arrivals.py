@@ -9,6 +9,7 @@ from sim.base.parameters import Count, NotNegative, Positive, checked
 from sim.base.random import stream
 from sim.transforms.parts import rebuild, repeat_jobs, sample_jobs
 from sim.workload.paths import critical_path_s
+from sim.workload.releases import shift_begins
 from sim.workload.tables import values, with_column
 from sim.workload.workload import Workload
 
@@ -76,7 +77,8 @@ def squeeze(workload: Workload, span_s: Positive) -> Workload:
     submit = values(workload.jobs, "submit_s")
     span = float(submit[-1] - submit[0])
     factor = span_s / span if span else 1.0
-    jobs = with_column(workload.jobs, "submit_s", submit[0] + factor * (submit - submit[0]))
+    submit_s = submit[0] + factor * (submit - submit[0])
+    jobs = with_column(shift_begins(workload.jobs, submit_s - submit), "submit_s", submit_s)
     return rebuild(workload, {"squeeze": float(span_s)}, keep_recorded=False, jobs=jobs)
 
 

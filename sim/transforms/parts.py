@@ -14,6 +14,7 @@ from sim.base.random import stream
 from sim.dags.graphs import Graphs
 from sim.workload.columns import job_n_tasks
 from sim.workload.recorded import WITH_RECORDED, drop_recorded
+from sim.workload.releases import shift_begins
 from sim.workload.runs import Runs
 from sim.workload.tables import names, take_rows, values, with_column
 from sim.workload.transform import take_tasks
@@ -156,7 +157,9 @@ def repeat_jobs(
     tasks, runs = take_tasks(workload, stage)
     new_row = np.full(workload.n_jobs, -1, dtype=np.int32)
     new_row[rows[~copy]] = np.flatnonzero(~copy)
-    jobs = with_column(take_rows(workload.jobs, rows), "submit_s", submit_s)
+    jobs = take_rows(workload.jobs, rows)
+    jobs = shift_begins(jobs, submit_s - values(jobs, "submit_s"))
+    jobs = with_column(jobs, "submit_s", submit_s)
     job_edges, downloads = workload.job_edges, workload.downloads
     for key in ("upstream", "downstream"):
         job_edges = with_column(job_edges, key, new_row[values(job_edges, key)])

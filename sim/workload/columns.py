@@ -12,9 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, I8, frozen, offsets
-from sim.base.columns import numpy_dtype
 from sim.workload.history import Features, Training
 from sim.workload.record import Tables
+from sim.workload.releases import Releases
 from sim.workload.schema import (
     DEMAND_PREFIX,
     EDGE_KINDS,
@@ -31,7 +31,7 @@ from sim.workload.schema import (
     Column,
     speed_column,
 )
-from sim.workload.tables import names, speed_classes, values
+from sim.workload.tables import codes, column_or_default, names, speed_classes, values
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +101,7 @@ class Columns:
     partitions: tuple[str, ...]  # sets of machines (`sim.workload.schema.PARTITION`)
     speed_classes: tuple[str, ...]  # classes of `stage_speed`; on those of others the speed is 1
     features: Features  # features of jobs, and the history of past jobs (`sim.workload.history`)
+    releases: Releases  # begin times and dependencies (`sim.workload.releases`)
     training: Training  # tasks of earlier runs of the jobs' templates (`sim.workload.history`)
 
     @cached_property
@@ -214,6 +215,7 @@ def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
         partitions=_texts(workload.jobs, PARTITION)[1],
         speed_classes=speed_classes(workload.stages),
         features=Features(workload.jobs, workload.stages, workload.history),
+        releases=Releases(workload.jobs, workload.job_edges),
         training=Training(workload.jobs, workload.training),
     )
     if not workload.in_runs:  # share the numbers of the table
@@ -311,14 +313,6 @@ def job_n_tasks(workload: Tables) -> I8:
     return np.diff(workload.stage_task0[job_stage0(workload)])
 
 
-def column_or_default(table: pa.Table, column: Column) -> NDArray[Any]:
-    """Return an optional column: its values, or its default in every row."""
-    if column.name in table.column_names:
-        array: NDArray[Any] = table[column.name].chunk(0).to_numpy(zero_copy_only=False)
-        return array.copy()
-    return np.full(table.num_rows, column.default, dtype=numpy_dtype(column.type))
-
-
 def _texts(table: pa.Table, column: Column) -> tuple[I4, tuple[str, ...]]:
     """Return an optional column of texts as an index, and the texts of the index."""
     if column.name in table.column_names:
@@ -343,12 +337,6 @@ def _runs(workload: Tables) -> dict[str, NDArray[Any]]:
     return {
         "stage_run0": runs.stage0, "run_task0": runs.task0, "run_duration": runs.duration_s
     }  # fmt: skip
-
-
-def codes(table: Any, column: str, choices: tuple[str, ...]) -> I1:
-    """Return a category as indices into `choices`."""
-    lookup = np.array([choices.index(n) for n in names(table, column)], dtype=np.int8)
-    return lookup[values(table, column)] if len(lookup) else np.zeros(table.num_rows, np.int8)
 
 
 def final_deadline_s(columns: Columns, elapsed_s: F8) -> F8:

@@ -9,10 +9,12 @@ from sim.base.errors import InputError, did_you_mean, unknown
 from sim.workload.dates import is_date, to_seconds
 from sim.workload.schema import (
     CATEGORY,
+    DELAY,
     DEMAND_PREFIX,
+    DEPENDENCY_KINDS,
     EDGE_KINDS,
     FEATURES,
-    JOB_EDGE_KINDS,
+    INPUT_KINDS,
     JOBS,
     OPTIONAL_COLUMNS,
     REQUIRED,
@@ -25,7 +27,9 @@ _JOB_KEYS: Mapping[str, Any] = {
     **{c.name: None if c.default is REQUIRED else c.default for c in JOBS},
     "stages": None,
 }
-_OPTIONAL_KEYS = ("inputs", "downloads", *(column.name for column in OPTIONAL_COLUMNS["jobs"]))
+_OPTIONAL_COLUMNS = tuple(column.name for column in OPTIONAL_COLUMNS["jobs"])
+_OPTIONAL_KEYS = ("inputs", "after", "downloads", *_OPTIONAL_COLUMNS)
+_EDGE_COLUMNS = ("upstream", "downstream", "kind", DELAY.name)
 _STAGE_COLUMNS = (RUNS_ON, *FEATURES)
 _STAGE_KEYS = (
     *("name", "durations_s", "demand", "parents", "speed"), *(c.name for c in _STAGE_COLUMNS)
@@ -102,21 +106,49 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _job_edges(listed: list[dict[str, Any]]) -> dict[str, list[Any]] | None:
     rows = {job["job_id"]: row for row, job in enumerate(listed)}
-    edges: list[tuple[int, int, str]] = []
+    edges: list[tuple[int, int, str, float]] = []
     for row, job in enumerate(listed):
         where = f"job {job['job_id']!r}: inputs"
-        for name, kind in _by_kind(where, job.get("inputs", ()), JOB_EDGE_KINDS).items():
+        inputs = _by_kind(where, job.get("inputs", ()), INPUT_KINDS)
+        named = [(where, name, kind, 0.0) for name, kind in inputs.items()]
+        named += _dependencies(f"job {job['job_id']!r}: after", job.get("after", {}))
+        for place, name, kind, delay_s in named:
             if name not in rows:
                 suggestion = did_you_mean(name, rows)
                 raise InputError(
-                    f"{where}: there is no job {name!r}; {suggestion}name a job by its job_id",
+                    f"{place}: there is no job {name!r}; {suggestion}name a job by its job_id",
                     rule="missing input",
                 )
-            edges.append((rows[name], row, kind))
+            edges.append((rows[name], row, kind, delay_s))
     if not edges:
         return None
-    columns = zip(*edges, strict=True)
-    return dict(zip(("upstream", "downstream", "kind"), map(list, columns), strict=True))
+    columns = dict(zip(_EDGE_COLUMNS, map(list, zip(*edges, strict=True)), strict=True))
+    if not any(columns[DELAY.name]):
+        del columns[DELAY.name]
+    return columns
+
+
+def _dependencies(where: str, after: Any) -> list[tuple[str, str, str, float]]:
+    """Return place, job, kind and delay (s) of each dependency of a job."""
+    if not isinstance(after, Mapping):
+        raise InputError(
+            f'{where} must be a dict of kind to jobs, such as {{"afterok": ["a"]}}, not {after!r}',
+            rule="wrong type",
+        )
+    listed: list[tuple[str, str, str, float]] = []
+    for kind, jobs in after.items():
+        if kind not in DEPENDENCY_KINDS:
+            message = unknown("kind of dependency", kind, DEPENDENCY_KINDS)
+            raise InputError(f"{where}: {message}", rule="unknown kind")
+        place = f"{where}.{kind}"
+        if isinstance(jobs, (str, bytes)) or not hasattr(jobs, "__iter__"):
+            raise InputError(
+                f"{place} must be a list of names or a dict of name to delay (s), not {jobs!r}",
+                rule="wrong type",
+            )
+        delays = jobs if isinstance(jobs, Mapping) else dict.fromkeys(jobs, 0.0)
+        listed += [(place, str(n), kind, _number(f"{place}: {n}", s)) for n, s in delays.items()]
+    return listed
 
 
 def _downloads(listed: list[dict[str, Any]]) -> dict[str, list[Any]] | None:

@@ -31,8 +31,18 @@ MIN_SPEED: Final = 1e-6
 EDGE_KINDS: Final = ("barrier", "one_to_one")
 """Stage edges: the child waits for all tasks of the parent, or task i for the parent's task i."""
 
-JOB_EDGE_KINDS: Final = ("hard", "soft")
+INPUT_KINDS: Final = ("hard", "soft")
 """Job edges: the downstream job requires its input (hard), or can run without it (soft)."""
+
+DEPENDENCY_KINDS: Final = ("after", "afterok", "afternotok", "afterany")
+"""Job edges: the downstream job may not start before the upstream one started or failed (after), is
+done (afterok), failed (afternotok), or ended in either way (afterany): `sim.workload.releases`."""
+
+JOB_EDGE_KINDS: Final = (*INPUT_KINDS, *DEPENDENCY_KINDS)
+"""All kinds of job edges; a category is stored by its text, so more may follow."""
+
+NEEDS: Final = ("all", "any")
+"""Jobs: all of its dependencies must be met, or any of them."""
 
 INPUT_MODES: Final = ("none", "blind", "poll")
 """Jobs: ignore inputs (none), fail if a hard input is missing (blind), or wait for it (poll)."""
@@ -116,7 +126,7 @@ STAGE_EDGES: Final = (
 )
 JOB_EDGES: Final = (
     Column("upstream", pa.int32(), "row of jobs", "job whose output is read", low=0),
-    Column("downstream", pa.int32(), "row of jobs", "job that reads it", low=0),
+    Column("downstream", pa.int32(), "row of jobs", "job that reads it, or waits", low=0),
     Column("kind", CATEGORY, "kind", "hard: requires the input", "hard", False, JOB_EDGE_KINDS),
 )
 DOWNLOADS: Final = (
@@ -147,6 +157,29 @@ POLL_LAG: Final = Column(
     0.0,
     low=0,
 )
+BEGIN: Final = Column(
+    "begin_s",
+    pa.float64(),
+    "s",
+    "time before which it is not eligible to start; null: none",
+    None,
+    nullable=True,
+    low=0,
+)
+AFTER_NEEDS: Final = Column(
+    "after_needs", CATEGORY, "mode", "which of its dependencies must be met", "all", choices=NEEDS
+)
+SINGLETON: Final = Column(
+    "singleton",
+    pa.bool_(),
+    "bool",
+    "it waits for earlier and running jobs of its user and job_name",
+    False,
+)
+DELAY: Final = Column(
+    "delay_s", pa.float64(), "s", "dependencies: time from the event to its being met", 0.0, low=0
+)
+"""Optional column of ``job_edges``, of dependencies alone: ``poll_lag_s`` is that of inputs."""
 INPUT_HOME: Final = Column(
     "input_home",
     pa.int32(),
@@ -213,6 +246,9 @@ COUNT: Final = Column(
 OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "jobs": (
         POLL_LAG,
+        BEGIN,
+        AFTER_NEEDS,
+        SINGLETON,
         NEW_DEADLINE,
         NEW_DEADLINE_AT,
         REQUESTED,
@@ -227,6 +263,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
     "tasks": (COUNT, *RECORDED),
+    "job_edges": (DELAY,),
     "history": CLOCK,
 }
 """Optional columns, by table; a table without them does not get their defaults."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I1, I8
 from sim.base.columns import numpy_dtype
 from sim.base.errors import InputError
 from sim.workload.schema import (
@@ -249,6 +249,20 @@ def column_or_nan(table: pa.Table, column: str) -> F8:
 def names(table: pa.Table, column: str) -> tuple[str, ...]:
     """Return the distinct strings of a category, in the order of their codes."""
     return tuple(table[column].chunk(0).dictionary.to_pylist())
+
+
+def column_or_default(table: pa.Table, column: Column) -> NDArray[Any]:
+    """Return an optional column: its values, or its default in every row."""
+    if column.name in table.column_names:
+        array: NDArray[Any] = table[column.name].chunk(0).to_numpy(zero_copy_only=False)
+        return array.copy()
+    return np.full(table.num_rows, column.default, dtype=numpy_dtype(column.type))
+
+
+def codes(table: pa.Table, column: str, choices: tuple[str, ...]) -> I1:
+    """Return a category as indices into `choices`."""
+    lookup = np.array([choices.index(n) for n in names(table, column)], dtype=np.int8)
+    return lookup[values(table, column)] if len(lookup) else np.zeros(table.num_rows, np.int8)
 
 
 def split_duration(stages: pa.Table) -> tuple[pa.Table, F8]:

@@ -17,6 +17,7 @@ from sim.workload.columns import job_stage0, stage_demand, stage_work_s
 from sim.workload.history import calendar
 from sim.workload.record import Tables
 from sim.workload.recorded import drop_recorded, shift_recorded
+from sim.workload.releases import shift_begins
 from sim.workload.runs import Runs
 from sim.workload.tables import sort_rows, take_rows, values, with_column
 
@@ -98,6 +99,7 @@ def counted_from(workload: W, zero_s: float) -> W:
         np.maximum(values(workload.downloads, "time_s") - zero_s, 0.0),
         history,
         lambda table: shift_recorded(table, zero_s),
+        -zero_s,
     )
 
 
@@ -166,16 +168,21 @@ def scale_load(workload: W, load: float, cluster: Capacity, span_s: float) -> W:
 
 
 def stretch(workload: W, factor: float) -> W:
-    """Multiply the distance of jobs and downloads from the first submission by `factor`."""
+    """Multiply the distance of jobs and downloads from the first submission by `factor`.
+
+    A job's begin time stays as long after its submission.
+    """
     submit = values(workload.jobs, "submit_s")
     first = submit[0]
     time = values(workload.downloads, "time_s")
+    later = first + factor * (submit - first)
     return _with_times(
         workload,
-        first + factor * (submit - first),
+        later,
         np.maximum(first + factor * (time - first), 0.0),
         workload.history,
         drop_recorded,
+        later - submit,
     )
 
 
@@ -241,12 +248,13 @@ def _with_times(
     download_s: F8,
     history: pa.Table,
     move_recorded: Callable[[pa.Table], pa.Table],
+    begin_by_s: F8 | float,
 ) -> W:
     unchanged = ("stage_edges", "job_edges", "training", "failures")
     tables = {"history": history} | {name: getattr(workload, name) for name in unchanged}
     for name, column, time in (("jobs", "submit_s", submit_s), ("downloads", "time_s", download_s)):
         tables[name] = sort_rows(name, with_column(getattr(workload, name), column, time))
-    tables["jobs"] = move_recorded(tables["jobs"])
+    tables["jobs"] = shift_begins(move_recorded(tables["jobs"]), begin_by_s)
     tables["stages"] = move_recorded(workload.stages)
     if not workload.in_runs:
         tables["tasks"] = move_recorded(workload.tasks)

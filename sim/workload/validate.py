@@ -8,23 +8,35 @@ from sim.base.acyclic import find_cycle
 from sim.base.arrays import I4, I8, Mask
 from sim.base.distinct import first_repeat
 from sim.base.errors import InputError
-from sim.workload.columns import codes, column_or_default, job_n_tasks
+from sim.workload.columns import job_n_tasks
 from sim.workload.record import Tables
 from sim.workload.rules import check_column, check_number, fail, refuse
 from sim.workload.schema import (
+    AFTER_NEEDS,
+    DELAY,
     DEMAND_PREFIX,
     EDGE_KINDS,
+    FEATURES,
+    INPUT_KINDS,
     JOB_EDGE_KINDS,
     NEW_DEADLINE,
     NEW_DEADLINE_AT,
     OPTIONAL_COLUMNS,
     OPTIONAL_TABLES,
     RECORDED,
+    SINGLETON,
     TABLES,
     demand_column,
     speed_column,
 )
-from sim.workload.tables import column_or_nan, speed_classes, values
+from sim.workload.tables import (
+    codes,
+    column_or_default,
+    column_or_nan,
+    names,
+    speed_classes,
+    values,
+)
 
 _MAX_QUANTA = 2.0**45
 
@@ -134,7 +146,7 @@ def _check_edges(workload: Tables, name: str, from_: str, to: str, n_nodes: int)
     )  # fmt: skip
     rows = np.arange(len(tail))
     if name == "job_edges":  # a soft input is never waited for
-        rows = rows[codes(table, "kind", JOB_EDGE_KINDS) == JOB_EDGE_KINDS.index("hard")]
+        rows = rows[codes(table, "kind", JOB_EDGE_KINDS) != JOB_EDGE_KINDS.index("soft")]
     cycle = find_cycle(tail[rows], head[rows], n_nodes)
     if cycle:
         shown = " -> ".join(map(str, [*cycle[:8], *(["..."] if len(cycle) > 8 else [cycle[0]])]))
@@ -181,6 +193,7 @@ def validate_optional(workload: Tables) -> None:
         for column in columns:
             check_column(workload, name, getattr(workload, name), column)
     _check_deadlines(workload)
+    _check_releases(workload)
     _check_recorded(workload)
     _check_history(workload)
     _check_training(workload)
@@ -200,6 +213,27 @@ def _check_deadlines(workload: Tables) -> None:
     text = "a deadline that changes needs deadline_s, new_deadline_s and new_deadline_at_s"
     incomplete = (has_deadline != has_time) | (has_deadline & missing)
     refuse(workload, "jobs", incomplete, lambda _: text, "half a change of deadline")
+
+
+def _check_releases(workload: Tables) -> None:
+    jobs, edges = workload.jobs, workload.job_edges
+    if AFTER_NEEDS.name in jobs.column_names:
+        check_column(workload, "jobs", jobs, AFTER_NEEDS)
+    if DELAY.name in edges.column_names:
+        check_column(workload, "job_edges", edges, DELAY)
+        is_input = codes(edges, "kind", JOB_EDGE_KINDS) < len(INPUT_KINDS)
+        text = "an input has no delay_s; give its reader a poll_lag_s"
+        delayed = is_input & (column_or_default(edges, DELAY) > 0)
+        refuse(workload, "job_edges", delayed, lambda _: text, "delay of an input")
+    name = FEATURES[1].name
+    unnamed = np.ones(workload.n_jobs, dtype=bool)
+    if name in jobs.column_names:
+        unnamed = np.array([not text for text in names(jobs, name)])[values(jobs, name)]
+    refuse(
+        workload, "jobs", column_or_default(jobs, SINGLETON) & unnamed,
+        lambda _: f"a singleton waits for other jobs of its name; give it a {name}",
+        "singleton without a name",
+    )  # fmt: skip
 
 
 def _check_recorded(workload: Tables) -> None:

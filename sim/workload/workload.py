@@ -23,6 +23,7 @@ from sim.workload.history import Features
 from sim.workload.inflow import Inflow, inflow
 from sim.workload.paths import submit_span_s
 from sim.workload.record import Tables
+from sim.workload.releases import Releases
 from sim.workload.run_table import runs_from_table
 from sim.workload.runs import Runs, find_runs, one_a_stage
 from sim.workload.schema import COUNT, empty
@@ -156,7 +157,11 @@ class Workload(Tables):
             the default one), ``min_tasks`` (0: no gang), ``input_mode`` ("none") and
             ``poll_lag_s`` (0 s) default to the schema's defaults. ``inputs`` is a list of the
             ``job_id`` of other jobs whose output the job requires, or a dict of job_id to kind
-            ("hard" or "soft"); ``downloads`` is a list of times (s). Jobs and stages can have the
+            ("hard" or "soft"). ``after`` is a dict of kind of dependency to such a list, or to a
+            dict of job_id to delay (s): ``{"afterok": ["a"], "after": {"b": 60.0}}``;
+            ``after_needs`` ("all", or "any"), ``begin_s`` (None) and ``singleton`` (False) say the
+            rest of when it is eligible (`sim.workload.releases`).
+            ``downloads`` is a list of times (s). Jobs and stages can have the
             features ``application``, ``job_name`` and ``requested`` (strings).
 
             ``stages`` is a list of dicts: ``durations_s`` (one number a task) is required;
@@ -235,7 +240,9 @@ class Workload(Tables):
             return self
         own = transform.counted_from(transform.with_calendar(self), self.origin_s)
         features = Features(own.jobs, own.stages, own.history)
-        changed = {"job_submit": values(own.jobs, "submit_s"), "features": features}
+        releases = Releases(own.jobs, own.job_edges)
+        submit_s = values(own.jobs, "submit_s")
+        changed = {"job_submit": submit_s, "features": features, "releases": releases}
         own.__dict__["columns"] = _columns.replaced(self.columns, **changed)
         return own
 

@@ -9,7 +9,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, NotNegative, Positive
 from sim.base.parameters import check as check_value
 from sim.base.plugins import check_names
-from sim.cluster.cluster import Cluster, check_size
+from sim.cluster.cluster import Cluster, Unmet, check_size
 from sim.cluster.launch import Launch
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
 
@@ -18,6 +18,7 @@ FAULTS = {
     "slowdowns": ("every_s", "last_s", "speed", "until_s"),
 }
 LAUNCH, STAGE_LAG, ENFORCES = "launch_s", "stage_lag_s", "enforce_limits"
+UNMET_KEY = "unmet_dependencies"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -38,6 +39,7 @@ _KEYS = (
     LAUNCH,
     STAGE_LAG,
     ENFORCES,
+    UNMET_KEY,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -77,6 +79,8 @@ def check(config: Mapping[str, Any]) -> None:
     if config.get(STAGE_LAG) is not None:
         check_value(f"cluster.{STAGE_LAG}", config[STAGE_LAG], NotNegative)
     check_value(f"cluster.{ENFORCES}", config.get(ENFORCES), bool | None)
+    if UNMET_KEY in config:
+        check_value(f"cluster.{UNMET_KEY}", config[UNMET_KEY], Unmet)
 
 
 def cost_month(config: Mapping[str, Any], machines: float) -> float | None:

@@ -53,7 +53,7 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
 def with_faults(
     cluster: Cluster, config: Mapping[str, Any], seed: int, policy: Policy | None = None
 ) -> Cluster:
-    """Return the cluster with outages, slow periods, lags and limits, the same for every policy.
+    """Return the cluster with outages, slow periods, lags and the like, the same for every policy.
 
     A policy with a lag of its own (`Policy.has_own_lag`) gets no launch lags.
     """
@@ -70,6 +70,9 @@ def with_faults(
         cluster = cluster.with_stage_lag(config["stage_lag_s"])
     if config.get("enforce_limits"):
         cluster = cluster.with_limits()
+    unmet = config.get("unmet_dependencies", cluster.unmet_dependencies)
+    if unmet != cluster.unmet_dependencies:
+        cluster = cluster.with_unmet_dependencies(unmet)
     launch_s = None if getattr(policy, "has_own_lag", False) else config.get("launch_s")
     return cluster.with_launch(launch_s, seed) if launch_s else cluster
 

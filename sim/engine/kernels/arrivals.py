@@ -1,29 +1,29 @@
-"""Submission of jobs: at their time, once their inputs exist; jobs without inputs fail.
+"""Arrival of jobs: at their time of submission, or later, once they are released.
 
-A job that polls is submitted at the later of its own time and ``w_job_poll_lag`` after its last
-hard input was made; it fails when one of them fails. A blind job is submitted at its own time and
-fails then if a hard input is missing, whether it is late or failed.
-Stages that lag behind their parents open here too.
+`sim.engine.kernels.release` says when that is. Stages that lag behind their parents open here too.
 """
 
 import math
 
-from sim.base.jit import inlined, part
+from sim.base.jit import inlined
 from sim.engine.kernels.features import INPUTS
 from sim.engine.kernels.heaps import due_pop, due_push
-from sim.engine.kernels.jobs import JOB_FAILED, emit
-from sim.engine.kernels.lifecycle import BLIND, POLL, open_stage, submit_job
+from sim.engine.kernels.lifecycle import open_stage, submit_job
+from sim.engine.kernels.release import (
+    MISSES_INPUT,
+    fail_job,
+    free_at,
+    is_refused,
+    put_aside,
+    submitted_at,
+)
 from sim.engine.kernels.state import (
-    JOBS_LEFT,
     N_DUE,
     N_OPENING,
     NEXT_JOB,
     NEXT_OPENING,
     NOW,
 )
-
-MISSES_INPUT, TIMED_OUT = 1, 2
-"""Codes of ``out_job_failed``."""
 
 
 @inlined
@@ -68,54 +68,37 @@ def arrivals(st):
         if st.state_i[N_DUE] > 0 and st.state_job_due[st.state_due_heap[0]] <= now:
             due = st.state_due_heap[0]
         if job < n_jobs and st.w_job_submit[job] <= now and (due < 0 or job < due):
-            st.state_i[NEXT_JOB] = job + 1
             _submit_or_wait(st, job)
             job += 1
         elif due >= 0:
             due_pop(st)
-            st.out_job_submit[due] = now
-            submit_job(st, due)
+            _submit(st, due)
         else:
             return
 
 
 @inlined
 def _submit_or_wait(st, j):
-    """Submit job `j` at its time in the trace, or let it wait for its inputs, or fail."""
+    """Submit job `j` at its time in the trace, or let it wait, or fail."""
     if st.out_job_failed[j]:
+        st.state_i[NEXT_JOB] = j + 1
         return
-    mode = st.w_job_input_mode[j]
-    if mode == BLIND and st.state_job_missing[j] > 0:
-        fail(st, j, MISSES_INPUT)
-    elif mode == POLL and st.state_job_missing[j] > 0:
+    fails = is_refused(st, j)
+    st.state_i[NEXT_JOB] = j + 1
+    if fails:
+        fail_job(st, j, MISSES_INPUT)
         return
-    elif mode == POLL and st.state_job_due[j] > st.state_f[NOW]:
+    time = free_at(st, j)
+    if time == math.inf:
+        put_aside(st, j)
+    elif time > st.state_f[NOW]:
+        st.state_job_due[j] = time
         due_push(st, j)
     else:
-        submit_job(st, j)
+        _submit(st, j)
 
 
-@part
-def fail(st, first, why):
-    """Fail job `first`, and with it the jobs that poll for its output, transitively.
-
-    `why` it does: MISSES_INPUT or TIMED_OUT. The others miss an input.
-    """
-    st.out_job_failed[first] = why
-    if not INPUTS:
-        st.state_i[JOBS_LEFT] -= 1
-        emit(st, JOB_FAILED, first)
-        return
-    st.state_failing[0] = first
-    n, i = 1, 0
-    while i < n:
-        j = st.state_failing[i]
-        i += 1
-        st.state_i[JOBS_LEFT] -= 1
-        emit(st, JOB_FAILED, j)
-        for e in range(st.w_input0[j], st.w_input0[j + 1]):
-            reader = st.w_input_reader[e]
-            if st.w_job_input_mode[reader] == POLL and not st.out_job_failed[reader]:
-                st.out_job_failed[reader] = MISSES_INPUT
-                st.state_failing[n] = reader
-                n += 1
+@inlined
+def _submit(st, j):
+    st.out_job_submit[j] = submitted_at(st, j)
+    submit_job(st, j)

@@ -45,6 +45,8 @@ GANGS = Feature("GANGS")
 """Gang jobs."""
 INPUTS = Feature("INPUTS")
 """Jobs that need the outputs of others."""
+RELEASES = Feature("RELEASES")
+"""Begin times, dependencies on other jobs, singletons (`sim.engine.kernels.release`)."""
 VARIABLE_ENDS = Feature("VARIABLE_ENDS")
 """The end of a running task may change after its start: overbooked or lost machines, evictions,
 failures, slow periods, remote inputs."""

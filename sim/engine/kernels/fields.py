@@ -37,8 +37,16 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_held0", "i8", "J+1:GANGS", INPUT),  # first entry of state_held_machine
     ("w_job_input_mode", "i1", "J:INPUTS", INPUT),  # 0 ignores inputs, 1 blind, 2 polls
     ("w_job_poll_lag", "f8", "J:INPUTS", INPUT),  # s
-    ("w_input0", "i8", "J+1:INPUTS", INPUT),  # first reader of a job's output
+    ("w_input0", "i8", "J+1:INPUTS", INPUT),  # first job that waits for a job, or reads its output
     ("w_input_reader", "i4", "*", INPUT),
+    ("w_input_kind", "i1", "*", INPUT),  # `sim.engine.kernels.release`
+    ("w_input_delay", "f8", "*", INPUT),  # s
+    ("w_job_begin", "f8", "J:RELEASES", INPUT),  # not eligible before, s
+    ("w_job_needs_any", "i1", "J:RELEASES", INPUT),  # any of its dependencies, not all
+    ("w_job_singleton", "i1", "J:RELEASES", INPUT),
+    ("w_job_group", "i4", "J:RELEASES", INPUT),  # jobs of its user and name; -1: none matter
+    ("w_group0", "i8", "*", INPUT),  # first job of each group
+    ("w_group_job", "i4", "*", INPUT),  # ascending in each
     ("w_stage_job", "i4", "G", INPUT),
     ("w_stage_task0", "i8", "G+1", INPUT),
     ("w_stage_demand", "i8", "G:DEMANDS, R", INPUT),  # quanta; one row for a pool of slots
@@ -147,8 +155,17 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_evicted", "i4", "J:EVICTS", 0),  # its tasks that are about to be evicted
     # jobs that need the outputs of others
     ("state_job_missing", "i4", "J:INPUTS", INPUT),  # hard inputs that do not exist yet
-    ("state_job_due", "f8", "J:INPUTS", 0),  # s, once they exist
+    ("state_job_made", "f8", "J:INPUTS", 0),  # submission by its inputs, once they exist, s
+    ("state_job_due", "f8", "J:INPUTS", 0),  # s, if it is in state_due_heap
     ("state_due_heap", "i4", "J:INPUTS", 0),
+    ("state_job_unmet", "i4", "J:RELEASES", INPUT),  # dependencies to be met; -1: they never are
+    ("state_job_possible", "i4", "J:RELEASES", INPUT),  # dependencies that may be met, or were
+    ("state_job_met", "f8", "J:RELEASES", 0),  # when they are met, s
+    ("state_job_aside", "i1", "J:RELEASES", 0),  # submitted, and waits for others
+    ("state_job_begun", "i1", "J:RELEASES", 0),  # a task of it took room
+    ("state_job_alone", "i1", "J:RELEASES", 0),  # a singleton for which no other is left
+    ("state_group_first", "i8", "*", INPUT),  # first entry of each group whose job is left
+    ("state_group_running", "i4", "*", INPUT),  # jobs that run
     ("state_failing", "i4", "J:INPUTS", 0),  # jobs that fail together
     # jobs with a limit of run time that have started: a heap by its end
     ("state_job_limit_at", "f8", "J:ENFORCES", inf),  # s, of its entry; inf for none
@@ -296,7 +313,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_profile_time", "f8", "P:RESERVED", 0),
     ("state_profile_free", "i8", "P:RESERVED", 0),
     ("state_job_reserved", "f8", "J:RESERVED", nan),  # reserved start, s; NaN for none
-    ("state_job_begun", "f8", "J:RESERVED", nan),  # last begin, s
+    ("state_job_run_start", "f8", "J:RESERVED", nan),  # last begin, s
     ("state_job_position", "i4", "J:RESERVED", 0),  # among the waiting jobs: 1 is the first, 0 none
     ("state_waiting_jobs", "i4", "J:RESERVED", 0),
     ("state_running_jobs", "i4", "J:RESERVED", 0),  # by expected end
@@ -369,6 +386,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("out_job_start", "f8", "J", INPUT),
     ("out_job_finish", "f8", "J", INPUT),
     ("out_job_failed", "i1", "J", INPUT),
+    ("out_job_eligible", "f8", "J:RELEASES", nan),
     ("out_job_estimate", "f8", "J:LEARNING", INPUT),  # s
     ("out_task_start", "f8", "T:TASK_RECORDS", nan),
     ("out_task_finish", "f8", "T:TASK_RECORDS", nan),

@@ -4,8 +4,8 @@
 - The ready tasks of a stage with one-to-one parents are a binary heap by their turn in the
   order of the stage (their index, or their position in ``p_task_order``), in the stage's range
   of ``state_task_heap``; ``state_stage_waiting`` is its size.
-- Jobs that wait for their inputs before they are submitted are a binary heap by (due time, row),
-  jobs with a limit of run time another by (end of the limit, row).
+- Jobs that wait for a known time to be submitted, or eligible, are a binary heap by (due time,
+  row), jobs with a limit of run time another by (end of the limit, row).
 - Waiting stages in queue order are one pairing heap a queue, its nodes the stages themselves: by
   rank of the job, then key and row of the stage. A node is a stage with a ready task, so a job that
   changes queue, limit or key moves its nodes and leaves no stale entry.
@@ -139,6 +139,15 @@ def due_push(st, j):
     """Add job `j` to those that are due."""
     job_rise(st.state_due_heap, st.state_job_due, st.state_i[N_DUE], j)
     st.state_i[N_DUE] += 1
+
+
+@part
+def due_rise(st, j):
+    """Restore order after job `j`, which is sought in the heap, comes due earlier."""
+    i = 0
+    while st.state_due_heap[i] != j:
+        i += 1
+    job_rise(st.state_due_heap, st.state_job_due, i, j)
 
 
 @inlined

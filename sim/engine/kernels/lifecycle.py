@@ -17,11 +17,12 @@ from sim.engine.kernels.features import (
     INPUTS,
     LEARNS,
     LIMITS,
+    RELEASES,
     SCORED,
     SERVICE,
     VARIABLE_ENDS,
 )
-from sim.engine.kernels.heaps import due_push, fin_push, turn_pop, turn_push
+from sim.engine.kernels.heaps import fin_push, turn_pop, turn_push
 from sim.engine.kernels.held_slots import enter_slot, leave_slots, release_slots
 from sim.engine.kernels.jobs import (
     FIRST_K,
@@ -37,6 +38,7 @@ from sim.engine.kernels.jobs import (
     weighted_s,
 )
 from sim.engine.kernels.launch import launch, postpone_opening
+from sim.engine.kernels.release import job_ends, job_starts
 from sim.engine.kernels.resources import acquire_task, release_task
 from sim.engine.kernels.service import accrue, drop_crossing
 from sim.engine.kernels.speeds import run_s, speed_on
@@ -51,7 +53,6 @@ from sim.engine.kernels.state import (
     LEARNING,
     N_ARRIVED,
     N_SLOT_FREE,
-    NEXT_JOB,
     NOW,
     ONE_TO_ONE,
     PENDING,
@@ -70,8 +71,6 @@ from sim.engine.kernels.waiting import (
 from sim.workload.kernels.pairs import partner
 
 enter = late("sim.engine.kernels.learning.learning.enter", LEARNS)
-
-BLIND, POLL = 1, 2
 
 
 @inlined
@@ -136,6 +135,8 @@ def start_task(st, g, machine, in_held_slot, count):
         st.state_job_first_started[j] += count
     if in_held_slot:
         flag |= HELD
+    if RELEASES and st.state_job_started[j] == 0:
+        job_starts(st, j)
     start = now
     if st.state_i[LAUNCH]:
         start = launch(st, j, task, in_held_slot)
@@ -278,7 +279,7 @@ def _stage_done(st, g):
 
 @inlined
 def _job_done(st, j):
-    """Complete job `j`: release the slots that it holds and publish its output."""
+    """Complete job `j`: release the slots that it holds, and the jobs that wait for it."""
     st.out_job_finish[j] = st.state_f[NOW]
     st.state_i[JOBS_LEFT] -= 1
     if SERVICE:
@@ -286,7 +287,7 @@ def _job_done(st, j):
     if GANGS and st.state_job_idle_held[j] > 0:
         release_slots(st, j)
     if INPUTS:
-        publish_output(st, j)
+        job_ends(st, j)
     emit(st, JOB_DONE, j)
 
 
@@ -307,16 +308,3 @@ def _release_children(st, g, task):
             if st.state_stage_waiting[child] == 1:
                 stage_ready(st, child)
                 request_refill(st, st.w_stage_job[child])
-
-
-@part
-def publish_output(st, j):
-    """Make the output of job `j`, which is done, available to the jobs that read it."""
-    for e in range(st.w_input0[j], st.w_input0[j + 1]):
-        reader = st.w_input_reader[e]
-        st.state_job_missing[reader] -= 1
-        if st.w_job_input_mode[reader] != POLL or st.state_job_missing[reader] > 0:
-            continue
-        st.state_job_due[reader] = st.state_f[NOW] + st.w_job_poll_lag[reader]
-        if reader < st.state_i[NEXT_JOB]:
-            due_push(st, reader)

@@ -1,4 +1,4 @@
-"""The event loop: from instant to instant until all jobs are done or the policy has events.
+"""The event loop: from instant to instant until no job can end any more or the policy has events.
 
 The order at one instant, so that a run is a function of its input alone: task ends by row, faults,
 jobs that are ended at their limit by row, timers (crossings of attained service by row, then the
@@ -63,6 +63,7 @@ from sim.engine.kernels.packing.classes import dispatch_classes
 from sim.engine.kernels.packing.pack import dispatch_pack
 from sim.engine.kernels.packing.skip import dispatch_skip
 from sim.engine.kernels.pool import dispatch_pool, run_pool
+from sim.engine.kernels.release import n_left
 from sim.engine.kernels.rigid.gang import refill_gangs
 from sim.engine.kernels.service import accrue, crossing, postpone_crossing, schedule_crossing
 from sim.engine.kernels.state import (
@@ -70,7 +71,6 @@ from sim.engine.kernels.state import (
     FAILS,
     IDLE_TICKS,
     IS_REFINED,
-    JOBS_LEFT,
     LEARNING,
     N_EVENTS,
     N_FIN,
@@ -122,7 +122,7 @@ def run(st, changed, n_changed):
             run_pool(st)
         if CHECKS and is_broken(st):
             return WRONG
-        if st.state_i[JOBS_LEFT] == 0:
+        if n_left(st) == 0:
             return DONE
         if BATCHES and records_full(st):
             return FULL

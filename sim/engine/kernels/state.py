@@ -71,6 +71,7 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_STOPPING,
     N_OVER,
     BARRED,
+    N_ASIDE,
     BROKEN,
     BROKEN_ROW,
     # configuration
@@ -109,13 +110,15 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     LEARNING,
     ESTIMATES,
     REFINE_ALL,
-) = range(75)
-N_I = 75
+    CANCELS,
+) = range(77)
+N_I = 77
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
 # N_OVER: jobs above their run limit; BARRED: pools of machines that the stage to be placed may not
-# take; BROKEN, BROKEN_ROW: a `sim.engine.kernels.conserve` code in a checked run, and where.
+# take; N_ASIDE: jobs that wait for others before they are submitted or eligible; BROKEN,
+# BROKEN_ROW: a `sim.engine.kernels.conserve` code in a checked run, and where.
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.
@@ -133,7 +136,8 @@ N_I = 75
 # DEVICE_CHOICE: `sim.engine.plan.choice` codes. CACHES_SCORES: there is room for scores. LAUNCH: a
 # `sim.engine.kernels.launch` code, 0 if tasks start where they are placed. BY_PLACE: reservations
 # name machines, in a variant that can. LEARNING: durations are learnt. ESTIMATES:
-# out_job_estimate is filled. REFINE_ALL: refined jobs are read anew, changed or not.
+# out_job_estimate is filled. REFINE_ALL: refined jobs are read anew, changed or not. CANCELS:
+# jobs fail whose dependencies can never be met.
 # A condition that costs more than a read of a register is a feature (`if GANGS:`). SUM_WORTH and
 # SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`); MAX_PRIORITY is the
 # largest number of p_turn_priority so far; REFINE_AT is the time of the next refinement, CHECKED_AT

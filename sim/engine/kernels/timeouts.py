@@ -9,10 +9,10 @@ input is missing. A job whose last task ends at the same instant is done.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.arrivals import TIMED_OUT, fail
 from sim.engine.kernels.faults.restart import TIMEOUT, stop_task
 from sim.engine.kernels.features import GANGS, SERVICE
 from sim.engine.kernels.held_slots import release_slots
+from sim.engine.kernels.release import TIMED_OUT, fail_job
 from sim.engine.kernels.service import drop_crossing
 from sim.engine.kernels.state import FAILS, NOW, RECORD
 from sim.engine.kernels.time_limits import drop_first, first_limit, follow_start, is_due
@@ -57,7 +57,7 @@ def _end_job(st, j):
         drop_crossing(st, j)
     st.state_job_left[j] = 0
     st.out_job_finish[j] = st.state_f[NOW]
-    fail(st, j, TIMED_OUT)
+    fail_job(st, j, TIMED_OUT)
 
 
 @part

@@ -163,7 +163,7 @@ def lay_out(
         "w_job_slot": gang_slots(columns, demand, cluster.unit, gangs),
         "w_job_held0": held0 if gangs else held0[:1],
         "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],
-        **input_fields(columns, "INPUTS" in features),
+        **input_fields(columns, "INPUTS" in features, "RELEASES" in features),
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,

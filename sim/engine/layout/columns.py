@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import PolicyError, unknown
+from sim.engine.kernels.release import HARD
 from sim.workload.columns import capacity_quanta
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.engine.plan import Plan
     from sim.workload.columns import Columns
+    from sim.workload.releases import Releases
 
 
 NO_CAP = np.iinfo(np.int64).max // 4
@@ -140,16 +142,43 @@ def missing_parent_tasks(columns: Columns, n_tasks: int, heaps: bool) -> I4:
     return np.bincount(first + within, minlength=n_tasks).astype(np.int32)
 
 
-def input_fields(columns: Columns, reads_inputs: bool) -> dict[str, NDArray[Any]]:
-    """Return the fields of inputs between jobs, of one entry each if no job reads any."""
+def input_fields(columns: Columns, reads_inputs: bool, releases: bool) -> dict[str, NDArray[Any]]:
+    """Return the fields of jobs that wait for others, of one entry each where none does."""
     n = len(columns.job_submit) if reads_inputs else 1
-    readers = columns.input_reader if reads_inputs else np.zeros(0, dtype=np.int32)
+    first, reader, kind, delay_s = columns.releases.edges
+    if not releases:  # hard edges alone
+        first, reader, kind, delay_s = columns.input0, columns.input_reader, kind[:0], delay_s[:0]
+    if not reads_inputs:
+        first, reader = np.zeros(1, dtype=np.int64), reader[:0]
+    is_hard = kind == HARD if releases else np.ones(len(reader), bool)
     return {
         "w_job_input_mode": columns.job_input_mode[:n],
         "w_job_poll_lag": columns.job_poll_lag[:n],
-        "w_input0": columns.input0 if reads_inputs else np.zeros(1, dtype=np.int64),
-        "w_input_reader": readers,
-        "state_job_missing": np.bincount(readers, minlength=n).astype(np.int32),
+        "w_input0": first,
+        "w_input_reader": reader,
+        "w_input_kind": kind,
+        "w_input_delay": delay_s,
+        "state_job_missing": np.bincount(reader[is_hard], minlength=n).astype(np.int32),
+        **_release_fields(columns.releases, releases),
+    }
+
+
+def _release_fields(releases: Releases, present: bool) -> dict[str, NDArray[Any]]:
+    group, group0, group_job = releases.namesakes
+    needed, n = releases.n_needed
+    jobs: dict[str, NDArray[Any]] = {
+        "w_job_begin": releases.begin_s,
+        "w_job_needs_any": releases.needs_any,
+        "w_job_singleton": releases.is_singleton.astype(np.int8),
+        "w_job_group": group,
+        "state_job_unmet": needed,
+        "state_job_possible": n,
+    }
+    return {name: column.copy() if present else column[:1] for name, column in jobs.items()} | {
+        "w_group0": group0,
+        "w_group_job": group_job,
+        "state_group_first": group0[:-1].copy(),
+        "state_group_running": np.zeros(len(group0) - 1, np.int32),
     }
 
 

@@ -28,7 +28,10 @@ _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
 _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 """Features with which each task moves by itself."""
-_CHEAP = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH, has.CLASS_SPEEDS}
+_CHEAP = {
+    *(*_ORDERS, *_RARE),
+    *(has.RELEASES, has.LIMITS, has.LEARNS, has.WORTH, has.CLASS_SPEEDS),
+}
 _WIDE = {*_CHEAP, has.VARIABLE_ENDS, has.ENFORCES, has.CHOOSES}
 
 
@@ -108,7 +111,8 @@ def _needed(
     shares = bool((queues.order == Order.SHARE).any())
     thresholds = np.isfinite(queues.demote_at).any() or np.isfinite(jobs["service_at"]).any()
     limits = any((jobs[name] < NO_LIMIT).any() for name in ("run_limit", "start_gate"))
-    inputs = bool(columns.job_input_mode.any())
+    releases = columns.releases.exist
+    inputs = releases or bool(columns.job_input_mode.any())
     variable_ends = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
     variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
     enforces = has_enforced_limits(columns, cluster)
@@ -157,6 +161,7 @@ def _needed(
         has.CLASS_SPEEDS: class_speeds(columns, cluster) is not None,
         has.GANGS: gangs,
         has.INPUTS: inputs,
+        has.RELEASES: releases,
         has.VARIABLE_ENDS: bool(variable_ends or overbook or enforces),
         has.ENFORCES: enforces,
         has.EVICTS: plan.evict,
@@ -226,6 +231,7 @@ def registers(
     flags[register.BY_PLACE] = reserves_places(cluster, plan)
     if cluster.launch:
         flags[register.LAUNCH] = lag.BETWEEN if cluster.launch.between else lag.DRAWN
+    flags[register.CANCELS] = cluster.unmet_dependencies == "fail"
     flags[register.JOBS_LEFT] = len(columns.job_submit)
     return flags
 

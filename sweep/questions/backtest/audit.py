@@ -13,8 +13,8 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.cluster.cluster import Cluster
-from sim.workload.columns import column_or_default
 from sim.workload.schema import RECORDED, REQUESTED
+from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 from sweep.questions.backtest.audit_sentences import audit_sentences
 from sweep.questions.backtest.findings import Audit, PoolAudit

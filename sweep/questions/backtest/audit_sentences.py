@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from sim.base.arrays import F8
-from sim.workload.columns import column_or_default
 from sim.workload.schema import ELIGIBLE, SUBMITTED
+from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 from sweep.questions.backtest.findings import Audit
 from sweep.questions.backtest.recorded_use import has_priorities

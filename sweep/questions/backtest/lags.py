@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.workload.columns import column_or_default
 from sim.workload.schema import RECORDED
+from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 from sweep.questions.backtest.findings import Audit
 

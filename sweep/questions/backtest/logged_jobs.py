@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
-from sim.workload.columns import column_or_default
 from sim.workload.schema import RECORDED
+from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 from sweep.questions.backtest.findings import Audit
 from sweep.questions.backtest.starts import find_starts

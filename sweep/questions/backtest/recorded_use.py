@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8, I8, Mask, inverse, offsets
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
-from sim.workload.columns import capacity_quanta, column_or_default
+from sim.workload.columns import capacity_quanta
 from sim.workload.schema import CATEGORY, ELIGIBLE, RECORDED
+from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 from sweep.questions.backtest.kernels.line import BEGIN, END, ENTER, START
 from sweep.questions.backtest.node_lists import NODE_LIST, Nodes, named_nodes

@@ -8,8 +8,8 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.reading.clock import MIN_TIMES, UNITS_S, resolution_s
-from sim.workload.columns import column_or_default
 from sim.workload.schema import RECORDED
+from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 
 MAX_OFF_UNIT = 0.01

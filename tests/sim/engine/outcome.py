@@ -67,6 +67,8 @@ def _outcome(run, stops, seen, policy, cluster) -> dict[str, Any]:
         columns["task_devices"] = np.array(run.task_devices)
     if run.task_placed is not None:
         columns["task_placed"] = np.array(run.task_placed)
+    if run.job_eligible is not None:
+        columns |= {"job_eligible": run.job_eligible, "job_unreleased": run.job_unreleased}
     views = VIEWS if policy.events else ()  # else nobody looks
     columns |= {f"view of {name}": np.array(seen.view[name]) for name in views}
     learning = seen.plan.learning

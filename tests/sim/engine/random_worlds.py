@@ -26,6 +26,7 @@ MECHANISMS = (
     *("pool", "batches", "gangs", "inputs", "failures", "remote", "outages", "slow periods"),
     *("launch lags", "stage lags", "hard queues", "weighted queues", "fungible", "classes"),
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
+    *("dependencies", "begin times", "singletons"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
     *("speeds", "limits", "partitions"),
 )
@@ -54,6 +55,9 @@ LEAN = (
     ("holds", "barriers"),
     ("skip", "callbacks", "equal demands"),
     ("pack", "callbacks", "equal demands"),
+    ("dependencies", "callbacks"),
+    ("dependencies", "inputs", "singletons", "begin times"),
+    ("singletons", "like tasks"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -143,6 +147,9 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["inputs"] = {f"j{u}": str(rng.choice(["hard", "hard", "soft"])) for u in read}
         if "partitions" in on:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
+        job |= _release(rng, on, clock, [f"j{u}" for u in range(n_jobs) if order[u] < order[i]])
+        if "after" in job:
+            job["after"] = _without_inputs(job)
         if rigid:
             job["min_tasks"] = n_tasks if n_tasks > 1 or rng.random() < 0.5 else 0
         elif "gangs" in on and rng.random() < 0.4:
@@ -156,6 +163,31 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             for stage in job["stages"]:
                 stage["demand"] = jobs[0]["stages"][0]["demand"]
     return jobs
+
+
+def _release(rng: np.random.Generator, on: set[str], clock: float, upstream: list[str]) -> World:
+    """Draw when a job is eligible: its begin, the upstream that it waits for, and its name."""
+    release: World = {}
+    if "begin times" in on and rng.random() < 0.4:
+        release["begin_s"] = max(0.0, clock + float(rng.choice([-1.0, 0.0, 0.5, 3.0])))
+    if "singletons" in on:
+        release |= {"job_name": str(rng.choice(["x", "y"])), "singleton": bool(rng.random() < 0.6)}
+    if "dependencies" not in on:
+        return release
+    after: World = {}
+    for name in upstream:
+        if rng.random() < 0.4:
+            kind = str(rng.choice(["after", "afterok", "afterok", "afternotok", "afterany"]))
+            after.setdefault(kind, {})[name] = float(rng.choice([0.0, 0.0, 0.0, 0.5, 2.0]))
+    return release | {"after": after, "after_needs": str(rng.choice(["all", "any"]))}
+
+
+def _without_inputs(job: World) -> World:
+    """Return the dependencies of a job but those on jobs whose output it reads."""
+    return {
+        kind: {name: delay for name, delay in delays.items() if name not in job.get("inputs", ())}
+        for kind, delays in job["after"].items()
+    }
 
 
 def _stage(rng: np.random.Generator, on: set[str], rigid: bool, s: int) -> World:
@@ -237,6 +269,8 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
         }  # fmt: skip
     if "limits" in on:
         cluster["enforce_limits"] = True
+    if "dependencies" in on:
+        cluster["unmet"] = str(rng.choice(["wait", "fail"]))
     return cluster | _times(rng, on, 4 if "kinds" in cluster else 2)
 
 
@@ -381,6 +415,7 @@ def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
         cluster = cluster.with_launch(**spec["launch"])
     cluster = cluster.with_stage_lag(spec.get("stage_lag_s", 0.0))
     cluster = cluster.with_limits(spec.get("enforce_limits", False))
+    cluster = cluster.with_unmet_dependencies(spec.get("unmet", "wait"))
     if "queues" in spec:
         names = set(workload.columns.queue_names)
         shares = {n: s for n, s in spec["queues"]["shares"].items() if n in names}

@@ -20,6 +20,7 @@ from sim.workload.workload import Workload
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
+from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
 from tests.sim.engine.reference_speeds import Speeds
@@ -34,6 +35,8 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     """
     run = _Run(*on_own_clock(workload, cluster), policy, seed).go()
     zero_s = workload.origin_s
+    if run.job_eligible is not None:
+        run.job_eligible = run.job_eligible + zero_s
     for name in ("job_submit", "job_start", "job_finish", "task_start", "task_finish"):
         setattr(run, name, getattr(run, name) + zero_s)
     if run.task_placed is not None:
@@ -45,7 +48,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Choosing, Launching, Limits, Replanning, Speeds):
+class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -94,9 +97,7 @@ class _Run(Choosing, Launching, Limits, Replanning, Speeds):
         self.stopped = []  # attempts: (stop, task, machine, start, reason)
         self.running = []  # (end, task, stage, machine, among first k, held)
         self.submitted = []  # jobs in the order of submission
-        uppers = np.repeat(np.arange(n_jobs), np.diff(c.input0))
-        self.inputs = [uppers[c.input_reader == j].tolist() for j in range(n_jobs)]
-        self.readers = [c.input_reader[uppers == j].tolist() for j in range(n_jobs)]
+        self._init_releases(cluster)
         self.seen = not np.isnan(self.plan.stages["expected_s"]).all()
         work = self.size * self.plan.stages["expected_s"] if self.seen else c.stage_work
         work = work * self.plan.stages["weight"]
@@ -180,7 +181,7 @@ class _Run(Choosing, Launching, Limits, Replanning, Speeds):
     # ---- the loop
 
     def go(self):
-        while ((self.view["left"] > 0) & (self.view["failed"] == 0)).any():
+        while not self._is_over():
             self.now = max(self.now, self._next_time())
             assert self.now < INF, "stuck"
             for entry in sorted(e for e in self.running if e[0] <= self.now):
@@ -199,9 +200,7 @@ class _Run(Choosing, Launching, Limits, Replanning, Speeds):
                 self.timer = INF
                 self._emit(Event.TIMER, -1)
             n_before = len(self.submitted)
-            for j in range(self.n_jobs):
-                if self._due(j) <= self.now:
-                    self._arrive(j)
+            self._arrivals()
             if self.plan.learning:
                 self._refine(self.plan.learning, self.submitted[n_before:])
             if {kind for kind, *_ in self.events} - {int(kind) for kind in self.plan.deferred}:
@@ -210,10 +209,12 @@ class _Run(Choosing, Launching, Limits, Replanning, Speeds):
             self._update_rates()
         return SimpleNamespace(
             job_submit=self.view["submit"],
-            job_failed=self.view["failed"].astype(bool),
+            job_failed=self.view["failed"].astype(bool) | self._unreleased(),
             job_timeout=self.view["failed"] == 2,
             job_start=self.view["start"],
             job_finish=self.view["finish"],
+            job_eligible=self.eligible if self.c.releases.exist else None,
+            job_unreleased=self._unreleased(),
             task_start=self.task_start,
             task_finish=self.task_finish,
             task_machine=self.task_machine,
@@ -241,36 +242,6 @@ class _Run(Choosing, Launching, Limits, Replanning, Speeds):
         if not all(p in self.stages_done for p in barriers):
             return INF
         return max((self.stages_done[p] + self.stage_lag_s for p in barriers), default=0.0)
-
-    def _due(self, j):
-        """Return the next time of job j: its submission, or its failure for a missing input."""
-        submit = float(self.c.job_submit[j])
-        if j in self.submitted or self.view["failed"][j]:
-            return INF
-        if self.c.job_input_mode[j] != 2:
-            return submit
-        output_times = [self._output_s(i) for i in self.inputs[j]]
-        if any(math.isnan(t) for t in output_times):
-            return INF
-        return max([submit] + [t + float(self.c.job_poll_lag[j]) for t in output_times])
-
-    def _arrive(self, j):
-        output_times = [self._output_s(i) for i in self.inputs[j]]
-        if self.c.job_input_mode[j] == 1 and np.isnan(output_times).any():
-            self._fail(j)
-            return
-        self.view["turn"][j] = len(self.submitted)
-        self.submitted.append(j)
-        self.view["submit"][j] = self.since[j] = self.now
-        self._emit(Event.JOB_ARRIVED, j)
-
-    def _fail(self, j, why=1):
-        failing = [j]
-        for i in failing:
-            self.view["failed"][i] = why if i == j else 1
-            self._emit(Event.JOB_FAILED, i)
-            polling = [r for r in self.readers[i] if self.c.job_input_mode[r] == 2]
-            failing += [r for r in polling if r not in failing and not self.view["failed"][r]]
 
     def _emit(self, kind, row):
         if self.policy.events & kind:
@@ -412,6 +383,7 @@ class _Run(Choosing, Launching, Limits, Replanning, Speeds):
         else:
             self.devices_of_task[task] = self._acquire_devices(self.demand[g], machine)
             self._acquire(j, self.demand[g], machine, 1)
+        self.begun_at.setdefault(j, self.now)
         start = self._launch(j, task, in_held_slot)
         view["started"][j] += 1
         view["running"][j] += 1
@@ -464,6 +436,7 @@ class _Run(Choosing, Launching, Limits, Replanning, Speeds):
         if view["left"][j] == 0:
             view["finish"][j] = self.now
             self._release_slots(j)
+            self._end_of_job(j)
             self._emit(Event.JOB_DONE, j)
 
     def _leave(self, task, g, machine, in_held_slot):

@@ -47,7 +47,7 @@ class Limits:
         self._release_slots(j)
         self.view["left"][j] = 0
         self.view["finish"][j] = self.now
-        self._fail(j, 2)
+        self._fail(j, why=2)
 
     def _output_s(self, i):
         """Return when the output of job i was made; NaN if it is not, or never will be."""

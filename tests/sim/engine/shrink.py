@@ -36,6 +36,12 @@ def _candidates(world: World) -> Iterator[World]:
     ):
         if part in world["cluster"]:
             yield _with(world, "cluster", part)
+    for j, job in enumerate(world["jobs"]):
+        for name in ("after", "begin_s", "singleton"):
+            if job.get(name):
+                changed = copy.deepcopy(world)
+                del changed["jobs"][j][name]
+                yield changed
     for name, off in (("callbacks", False), ("learns", False), ("chooses", False), ("n_held", 0)):
         if world["policy"].get(name):
             yield world | {"policy": world["policy"] | {name: off}}
@@ -82,6 +88,11 @@ def _without_job(world: World, j: int) -> World:
     for job in jobs:
         if "inputs" in job:
             job["inputs"] = {u: kind for u, kind in job["inputs"].items() if u != left_out}
+        if "after" in job:
+            job["after"] = {
+                kind: {u: delay for u, delay in delays.items() if u != left_out}
+                for kind, delays in job["after"].items()
+            }
     smaller = world | {"jobs": jobs}
     if "failures" in world:
         rows = zip(*world["failures"].values(), strict=True)

@@ -68,6 +68,9 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["pool"] += cluster.unit
         seen["gangs"] += bool(workload.columns.job_min_tasks.any() and "gangs" in on)
         seen["inputs"] += bool(workload.columns.job_input_mode.any())
+        seen["dependencies"] += bool(workload.columns.releases.edges[2].any())
+        seen["begin times"] += bool(workload.columns.releases.begin_s.any())
+        seen["singletons"] += bool(workload.columns.releases.is_singleton.any())
         seen["failures"] += workload.failures.num_rows > 0
         seen["remote"] += bool((workload.columns.stage_remote_factor > 1).any())
         seen["outages"] += len(cluster.outages) > 0
@@ -86,7 +89,7 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["holds"] += getattr(policy, "n_held", 0) > 0
         seen["choice"] += getattr(policy, "chooses", False)
     assert min(seen.values()) >= 10
-    assert len(seen) == 20
+    assert len(seen) == 23
 
 
 def delayed(world):

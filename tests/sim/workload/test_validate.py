@@ -203,3 +203,27 @@ def test_large_numbers_of_rows_are_checked_fast():
         stage_edges={"parent": parent[::-1] + 1, "child": parent[::-1]},
     )
     assert w.stage_edges.num_rows == n - 1
+
+
+RELEASES = [
+    ("jobs", {"begin_s": [0.0, -1.0, None]}, "negative number", "jobs row 1 .*begin_s is -1"),
+    ("jobs", {"after_needs": ["all", "any", "some"]}, "unknown kind", "valid: all, any"),
+    ("jobs", {"singleton": [False, True, False]}, "singleton without a name", "row 1 .*job_name"),
+    ("jobs", {"singleton": ["x", "y", "z"]}, "wrong type", "singleton"),
+    ("job_edges", {"delay_s": [-1.0], "kind": ["after"]}, "negative number", "delay_s is -1"),
+    ("job_edges", {"delay_s": [1.0], "kind": ["hard"]}, "delay of an input", "poll_lag_s"),
+    ("job_edges", {"kind": ["afterwards"]}, "unknown kind", "valid: .*afterok, afternotok"),
+]
+
+
+@pytest.mark.parametrize(("table", "columns", "rule", "text"), RELEASES)
+def test_a_broken_rule_of_releases_is_named(table, columns, rule, text):
+    with pytest.raises(sim.InputError, match=text) as caught:
+        build(**{table: columns})
+    assert caught.value.rule == rule
+
+
+def test_dependencies_in_a_circle_are_refused():
+    circle = {"upstream": [0, 2], "downstream": [2, 0], "kind": ["after", "afterany"]}
+    with pytest.raises(sim.InputError, match="cycle 0 -> 2 -> 0"):
+        build(job_edges=circle)

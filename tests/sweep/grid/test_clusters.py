@@ -181,6 +181,11 @@ def test_launch_lags_are_drawn_from_the_seed(workload: Workload) -> None:
     assert clusters.with_faults(bare, config(stage_lag_s=0.5), 1).stage_lag_s == 0.5
     assert clusters.with_faults(bare, config(enforce_limits=False), 1) is bare
     assert clusters.with_faults(bare, config(enforce_limits=True), 1).enforce_limits
+    assert clusters.with_faults(bare, config(unmet_dependencies="wait"), 1) is bare
+    failing = clusters.with_faults(bare, config(unmet_dependencies="fail"), 1)
+    assert failing.unmet_dependencies == "fail"
+    with pytest.raises(InputError, match=r"cluster\.unmet_dependencies"):
+        cluster_checks.check(config(unmet_dependencies="drop"))
 
 
 def test_a_policy_with_a_lag_of_its_own_gets_no_launch_lags() -> None:

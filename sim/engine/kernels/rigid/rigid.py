@@ -34,15 +34,15 @@ def planned_end(st, placed, j):
 @part
 def begin_now(st, j):
     """Note when job `j`, which is placed now, begins to run."""
-    st.state_job_begun[j] = st.state_f[NOW]
+    st.state_job_run_start[j] = st.state_f[NOW]
     if st.state_i[LAUNCH]:
-        st.state_job_begun[j] += next_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
+        st.state_job_run_start[j] += next_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
 
 
 @part
 def expected_end(st, j):
     """Return the expected end of running job `j`, s."""
-    return st.state_job_begun[j] + st.p_job_expected_s[j]
+    return st.state_job_run_start[j] + st.p_job_expected_s[j]
 
 
 @part
