@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -22,8 +22,7 @@ class MultilevelQueues(Policy):
 
     Queue q is for jobs of less than ``first_threshold_s · growth^q`` task seconds, the last queue
     for all others. Free resources go to the queue with the least usage over weight, which keeps
-    long jobs from starving, unless priorities are strict. The defaults are those of §5.2.1: 10^6
-    ms, 10, 10, 10.
+    long jobs from starving. The defaults are those of §5.2.1: 10^6 ms, 10, 10, 10.
 
     Attributes
     ----------
@@ -35,16 +34,14 @@ class MultilevelQueues(Policy):
         Number of queues.
     weight_decay : float
         Ratio of each queue's weight to that of the next.
-    between : {"weights", "strict"}
-        Sharing between queues: by weights, or strict priority, where a queue is served only when
-        no earlier queue has a task that can start.
     """
 
     first_threshold_s: Positive = 1000.0
     growth: Factor = 10.0
     queues: Annotated[int, Between(1, 1000)] = 10
     weight_decay: Factor = 10.0
-    between: Literal["weights", "strict"] = "weights"
+
+    fixed: ClassVar[Mapping[str, object]] = {"between": "weights"}
 
     @property
     def thresholds_s(self) -> F8:
@@ -64,8 +61,7 @@ class MultilevelQueues(Policy):
         position = np.sort(np.append(np.arange(self.queues, dtype=np.float64), extra_positions))
         last = position == np.inf
         weight = maths.power(self.weight_decay, -np.where(last, 0.0, position))
-        tier = np.arange(len(position)) if self.between == "strict" else last
-        return Queues.make(len(position), weight=weight, tier=tier, order=Order.FIFO)
+        return Queues.make(len(position), weight=weight, tier=last, order=Order.FIFO)
 
 
 @register("las")

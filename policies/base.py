@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
@@ -47,6 +48,9 @@ class Policy:
     own_columns: ClassVar[tuple[str, ...]] = ()
     """Columns of ``jobs`` and ``history`` beside the schema's that it reads; its checks draw
     them."""
+    fixed: ClassVar[Mapping[str, object]] = {}
+    """Parameters of policies that are built on it, each with the value that is fixed here. Cells
+    record them, and may be built with them."""
     checked_by: ClassVar[str] = "policies.check.suite"  #: module of its rules (`sim.check.find`)
 
     def __init_subclass__(cls, **options: object) -> None:

@@ -88,7 +88,8 @@ def build(name: str, *, module: str | None = None, **params: Any) -> Policy:
     module : str, optional
         A module to import first: where a user's own policy registers itself.
     **params
-        Values for the policy's dataclass fields; ints pass for floats.
+        Values for the policy's dataclass fields; ints pass for floats. A parameter that is fixed
+        (`Policy.fixed`) may have that value.
 
     Raises
     ------
@@ -100,13 +101,41 @@ def build(name: str, *, module: str | None = None, **params: Any) -> Policy:
     cls = spec(name)
     fields = [field.name for field in dataclasses.fields(cls)]
     hints = type_hints(cls)
-    for key, value in params.items():
+    fixed = {key for key, value in cls.fixed.items() if key in params and params[key] == value}
+    chosen = {key: params[key] for key in params if key in fields or key not in fixed}
+    for key, value in chosen.items():
         if key not in fields:
-            raise InputError(
-                unknown(f"parameter of policy {name}", key, fields), rule="unknown parameter"
-            )
+            message = unknown(f"parameter of policy {name}", key, fields)
+            raise InputError(fixed_message(name, key) or message, rule="unknown parameter")
         check(f"policy {name}: {key}", value, hints[key])
-    return cls(**{key: coerce(value, hints[key]) for key, value in params.items()})
+    return cls(**{key: coerce(value, hints[key]) for key, value in chosen.items()})
+
+
+def fixed_message(name: str, parameter: str) -> str:
+    """Return the message for a fixed parameter (`Policy.fixed`), with the policies that have it.
+
+    "" for any other one.
+    """
+    cls = spec(name)
+    if parameter not in cls.fixed:
+        return ""
+    for base in cls.__mro__:
+        owners = [other for other in names() if _has(other, base, parameter)]
+        if owners:
+            break
+    return (
+        f"policy {name} has no parameter {parameter!r}, it is {cls.fixed[parameter]!r} there; "
+        f"policies that have it: {', '.join(owners)}"
+    )
+
+
+def _has(name: str, base: type, parameter: str) -> bool:
+    """Tell whether a policy is built on `base` and has a parameter; a broken one has none."""
+    try:
+        cls = spec(name)
+    except InputError:
+        return False
+    return issubclass(cls, base) and parameter in (field.name for field in dataclasses.fields(cls))
 
 
 def load(module: str, name: str | None = None) -> None:

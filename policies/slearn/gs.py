@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -22,10 +23,9 @@ from policies.slearn.history import History, HistoryQueues, Placing, Statistic
 from policies.slearn.pilots import Pilots, TruthAfterPilots
 from policies.slearn.posterior import Posterior
 from policies.slearn.thin import ThinLimit, job_widths
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.parameters import Between, NotNegative, Whole
-from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, World
-from sim.workload.history import NAMES
+from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
 
 EstimatorName = Literal["oracle", "history", "pilots", "truth_after_pilots", "posterior"]
 LaterStages = Literal["pilots", "history"]
@@ -63,17 +63,6 @@ class GenericScheduler(MultilevelQueues):
     sampling_percent : float
         Pilots as a percentage of a job's tasks; 0 for the adaptive ratio, or, with "posterior",
         for the number with the highest expected gain.
-    turns : {"submitted", "entered"}
-        Order inside a queue: by submission time, or by the time of entry into the queue.
-    sampling_queue : {"own", "second"}
-        Queue of pilots: one of their own between the first and the second, or the second queue,
-        shared with the jobs of its size.
-    pilots_up : bool
-        Round the number of pilots up instead of down.
-    pilot_order : {"random", "given"}
-        Order of the tasks of a stage: random, or as in the trace.
-    evidence : {"pilots", "ended"}
-        Tasks that the estimate waits for and uses: the first ones to start, or the first to end.
     later_stages : {"pilots", "history"}
         Estimate of later stages: the pilots' mean, or history's, corrected by the pilots.
     statistic : {"utility", "median", "quantile", "mean"}
@@ -83,39 +72,30 @@ class GenericScheduler(MultilevelQueues):
         Length of history; 0 for as many days as the workload's own history covers.
     bins : int
         Maximum number of bins in a histogram of history.
-    features : {"all", "user"}
-        Features by which jobs are similar.
-    judged_by : {"statistic", "points"}
-        Past estimates that rank groups: those by `statistic`, or those of the best point estimator
-        (`policies.slearn.history.History`).
-    unscored : {"last", "first", "never"}
-        Rank of a group without past estimates: after the others, before them, or unused.
-    unknown : {"all", "first", "last"}
-        Treatment of a job without a usable group: by the distribution of all jobs, or in the first
-        queue, or in the last.
-    leak_every : int
-        Jobs whose number (the digits at the end of ``job_id``) is a multiple of this are part of
-        history from their arrival, which leaks the truth. 0 for none.
     """
 
     estimator: EstimatorName = "oracle"
     thin_limit: Whole = 0
     adaptive_thin: bool = False
     sampling_percent: Annotated[float, Between(0, 100)] = 0.0
-    turns: Literal["submitted", "entered"] = "submitted"
-    sampling_queue: Literal["own", "second"] = "own"
-    pilots_up: bool = False
-    pilot_order: Literal["random", "given"] = "random"
-    evidence: Literal["pilots", "ended"] = "pilots"
     later_stages: LaterStages = "pilots"
     statistic: Statistic = "utility"
     window_days: NotNegative = 0.0
     bins: Annotated[int, Between(2)] = 80
-    features: Literal["all", "user"] = "all"
-    judged_by: Literal["statistic", "points"] = "statistic"
-    unscored: Literal["last", "first", "never"] = "last"
-    unknown: Literal["all", "first", "last"] = "all"
-    leak_every: Whole = 0
+
+    fixed: ClassVar[Mapping[str, object]] = {
+        **MultilevelQueues.fixed,
+        "turns": "submitted",
+        "sampling_queue": "own",
+        "pilots_up": False,
+        "pilot_order": "random",
+        "evidence": "pilots",
+        "features": "all",
+        "judged_by": "statistic",
+        "unscored": "last",
+        "unknown": "all",
+        "leak_every": 0,
+    }
 
     @property
     def events(self) -> Event:  # type: ignore[override]
@@ -141,10 +121,14 @@ class GenericScheduler(MultilevelQueues):
 
     @property
     def knows(self) -> Knows:
-        """Durations learnt from pilots and history; true for oracles, and where the truth leaks."""
+        """Durations learnt from pilots and history; true for oracles."""
         is_oracle = self.estimator in ("oracle", "truth_after_pilots")
-        leaks = self.estimator == "history" and self.leak_every > 0
-        return Knows(durations="true" if is_oracle or leaks else "learnt")
+        return Knows(durations="true" if is_oracle else "learnt")
+
+    @property
+    def n_sampling_queues(self) -> int:
+        """Number of queues for pilots alone."""
+        return int(self.samples)
 
     @property
     def _uses_history(self) -> bool:
@@ -152,41 +136,40 @@ class GenericScheduler(MultilevelQueues):
             self.samples and self.later_stages == "history"
         )
 
-    def prepare(self, world: World, plan: Plan) -> _RunState | HistoryQueues:
+    def prepare(self, world: World, plan: Plan) -> RunState | HistoryQueues:
         """Set up the queues; with pilots, hold every job until its own have run."""
         plan.deferred = Event.STAGE_DONE | Event.JOB_DONE  # nothing follows from them at once
         thin = job_widths(world) < (0 if self.adaptive_thin else self.thin_limit)
-        if not self.samples:
+        if self.samples:
+            self.hold_jobs(world, plan, thin)
+        else:
             plan.queues = self.make_queues()
-            if self.estimator != "history":
-                return _RunState(self, world, plan)
-            unknown, thresholds = (
-                self.queues - 1 if self.unknown == "last" else 0,
-                self.thresholds_s,
-            )
-            placing = Placing.make(world, plan, thin, thresholds, unknown, self.leak_every)
-            limit = ThinLimit(world, self.thin_limit) if self.adaptive_thin else None
-            return HistoryQueues(plan, self._make_history(world, placing), placing, limit)
-        has_own_queue = self.sampling_queue == "own"
-        plan.queues = self.make_queues((0.5, math.inf) if has_own_queue else (math.inf,))
-        if self.turns == "entered":
-            plan.queues = replace(plan.queues, order=np.full_like(plan.queues.tier, Order.KEY))
-            plan.set_jobs(key=world.columns.job_submit)
-        plan.first_ended = self.evidence == "ended"
-        if self.pilot_order == "random":
-            plan.task_order = random_turns(world)
+        if self.estimator != "history":
+            return self.make_state(world, plan)
+        placing = self.make_placing(world, plan, thin)
+        limit = ThinLimit(world, self.thin_limit) if self.adaptive_thin else None
+        return HistoryQueues(plan, self.make_history(world, placing), placing, limit)
+
+    def hold_jobs(self, world: World, plan: Plan, thin: Mask) -> None:
+        """Set up the queues with those of pilots and surplus; hold jobs that are not `thin`."""
+        n_own = self.n_sampling_queues
+        plan.queues = self.make_queues((*[0.5] * n_own, math.inf))
+        plan.task_order = self.order_tasks(world)
         plan.set_jobs(
-            queue=np.where(thin, 0, 1 if has_own_queue else min(1, self.queues - 1)),
+            queue=np.where(thin, 0, min(1, self.queues - 1 + n_own)),
             start_gate=np.where(thin, NO_LIMIT, 1),
             notify_at=np.where(thin, 0, 1),
-            overflow_queue=self.queues + has_own_queue,
+            overflow_queue=self.queues + n_own,
         )
-        return _RunState(self, world, plan)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Pass events to the estimator, and move jobs to the queues of their sizes."""
-        assert isinstance(memory, _RunState | HistoryQueues)
+        assert isinstance(memory, RunState | HistoryQueues)
         memory.react(batch)
+
+    def make_state(self, world: World, plan: Plan) -> RunState:
+        """Make the state of a run whose estimator is not history alone."""
+        return RunState(self, world, plan)
 
     def make_estimator(self, world: World) -> Estimator:
         """Make the estimator of one run."""
@@ -194,22 +177,28 @@ class GenericScheduler(MultilevelQueues):
             priors = Priors(world.columns.features)
             return Posterior(world, self.sampling_percent, priors, self.thresholds_s.tolist())
         if self.estimator == "pilots":
-            history = self._make_history(world) if self._uses_history else None
-            return Pilots(world, self.sampling_percent, history, up=self.pilots_up)
+            history = self.make_history(world) if self._uses_history else None
+            return Pilots(world, self.sampling_percent, history)
         if self.estimator == "truth_after_pilots":
-            return TruthAfterPilots(world, self.sampling_percent, up=self.pilots_up)
+            return TruthAfterPilots(world, self.sampling_percent)
         return Oracle(world)
 
-    def _make_history(self, world: World, placing: Placing | None = None) -> History:
+    def make_history(self, world: World, placing: Placing | None = None) -> History:
+        """Make the predictor from similar past jobs."""
         return History(
-            world.columns.features, self.statistic, self.window_days, self.bins,
-            predictors=("user",) if self.features == "user" else NAMES,
-            judged_by=self.judged_by, unscored=self.unscored, falls_back=self.unknown == "all",
-            placing=placing,
-        )  # fmt: skip
+            world.columns.features, self.statistic, self.window_days, self.bins, placing=placing
+        )
+
+    def make_placing(self, world: World, plan: Plan, thin: Mask) -> Placing:
+        """Make the columns from which history's kernel places jobs."""
+        return Placing.make(world, plan, thin, self.thresholds_s)
+
+    def order_tasks(self, world: World) -> I4 | None:
+        """Return the order of tasks within each stage, of which the first are pilots."""
+        return random_turns(world)
 
 
-class _RunState:
+class RunState:
     """State of a run: the estimator, and the thresholds of the queues."""
 
     def __init__(self, policy: GenericScheduler, world: World, plan: Plan) -> None:
@@ -217,25 +206,24 @@ class _RunState:
         self._plan = plan
         columns = plan.jobs  # written in place, since `Plan.set_jobs` takes as long as the rest
         self._queue, self._start_gate = columns["queue"], columns["start_gate"]
-        self._notify_at, self._key = columns["notify_at"], columns["key"]
+        self._notify_at = columns["notify_at"]
         self._estimate_s = plan.estimate_s
         self._thresholds = policy.thresholds_s.tolist()
-        self._orders_by_entry = policy.turns == "entered" and policy.samples
-        self._unknown = policy.queues - 1 if policy.unknown == "last" else 0
-        self._sampling = policy.samples and policy.sampling_queue == "own"
+        self._n_sampling_queues = policy.n_sampling_queues
         self._width = job_widths(world).tolist()
         self._thin_limit = policy.thin_limit
         self._samples = policy.samples
         self._limit = ThinLimit(world, policy.thin_limit) if policy.adaptive_thin else None
 
     def react(self, batch: Batch) -> None:
+        """Pass events to the estimator in their order, and place jobs that have an estimate."""
         assert batch.time_s is not None
         estimator, kinds, rows = self._estimator, batch.kind.tolist(), batch.row.tolist()
         for kind, row, now in zip(kinds, rows, batch.time_s.tolist()):  # noqa: B905  # faster
             if kind == _ARRIVED:
                 self._arrived(row, now)
             elif kind == _TASKS_DONE:
-                self._place(row, now)
+                self.place(row, now)
             elif kind == _STAGE_DONE:
                 estimator.stage_done(row, now)
             else:
@@ -251,19 +239,18 @@ class _RunState:
         elif n_pilots == 0:
             if self._samples:
                 self._notify_at[job] = 0
-            self._place(job, now)
+            self.place(job, now)
         elif n_pilots > 1:
             self._start_gate[job] = self._notify_at[job] = n_pilots
             self._plan.note_jobs(job)
 
-    def _place(self, job: int, now: float) -> None:
+    def place(self, job: int, now: float) -> None:
+        """Move a job to the queue of its estimated size."""
         self._estimate_s[job] = size = self._estimator.size_s(job, now)
-        queue = self._unknown if math.isnan(size) else bisect_right(self._thresholds, size)
+        queue = 0 if math.isnan(size) else bisect_right(self._thresholds, size)
         if self._samples:
-            self._queue[job] = queue + (queue > 0 and self._sampling)
+            self._queue[job] = queue + (queue > 0) * self._n_sampling_queues
             self._start_gate[job] = NO_LIMIT
-            if self._orders_by_entry:
-                self._key[job] = now
         elif queue > 0:  # jobs begin in the first queue
             self._queue[job] = queue
         else:
@@ -365,18 +352,3 @@ class PointEstimate(ThreeSigma):
     """
 
     statistic: Statistic = "median"
-
-
-@register("bayes")
-@dataclass(frozen=True)
-class Bayes(GenericScheduler):
-    """Learning in time and space: history is the prior, pilots are the evidence.
-
-    The posterior is that of SLearn, NSDI 2022, §4.1.2. The number of pilots, possibly none, is
-    chosen by expected gain (`policies.slearn.posterior`), which the paper leaves open (§7). The
-    prior and its variance come from `policies.estimates.priors`; `statistic` and the other options
-    of history are ignored.
-    """
-
-    estimator: EstimatorName = "posterior"
-    thin_limit: Whole = 3

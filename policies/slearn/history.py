@@ -40,9 +40,18 @@ class Placing(NamedTuple):
 
     @classmethod
     def make(
-        cls, world: World, plan: Plan, thin: Mask, thresholds: F8, unknown: int, leak_every: int
+        cls,
+        world: World,
+        plan: Plan,
+        thin: Mask,
+        thresholds: F8,
+        unknown: int = 0,
+        leak_every: int = 0,
     ) -> Placing:
-        """Return those of a run: `thin` jobs stay in the first queue."""
+        """Return those of a run: `thin` jobs stay in the first queue, `unknown` is that of others.
+
+        Every n-th job, by its number, leaks its size.
+        """
         columns = world.columns
         leaked = columns.features.every_nth_job(leak_every)
         inputs = {

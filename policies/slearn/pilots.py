@@ -14,7 +14,7 @@ from sim.engine.plan import World
 class Pilots(Estimator):
     """Job sizes from the mean duration of pilots (SLearn, NSDI 2022, §5.1.2).
 
-    max(1, ratio × S) tasks of the job's first stage of S tasks are pilots, rounded down or `up`.
+    max(1, ratio × S) tasks of the job's first stage of S tasks are pilots, rounded down.
     Their empirical mean is the estimate for the tasks of every stage. With a history it is the
     estimate for the first stage only, and each later stage has the mean that history predicts,
     times the ratio of the first stage's sampled mean to its predicted one (SLearn-DAG, §6). The
@@ -22,10 +22,10 @@ class Pilots(Estimator):
     gang start together, so that a gang has at least that many pilots.
     """
 
-    def __init__(
-        self, world: World, percent: float, history: History | None = None, *, up: bool = False
-    ) -> None:
-        self._up = up
+    rounds_up = False
+    """True if the number of pilots is rounded up instead."""
+
+    def __init__(self, world: World, percent: float, history: History | None = None) -> None:
         self._jobs = Jobs(world)
         self._view = world.view
         self._percent = percent
@@ -77,7 +77,7 @@ class Pilots(Estimator):
         percent = self._percent
         if percent == 0:
             percent = self._used[job] = self._ratio.percent()
-        return n_pilots(n_tasks, percent, up=self._up)
+        return n_pilots(n_tasks, percent, up=self.rounds_up)
 
     @cached_property
     def _first_work(self) -> F8:
@@ -105,8 +105,8 @@ class Pilots(Estimator):
 class TruthAfterPilots(Pilots):
     """True sizes once the pilots have ended: the best that any estimate from pilots can do."""
 
-    def __init__(self, world: World, percent: float, *, up: bool = False) -> None:
-        super().__init__(world, percent, up=up)
+    def __init__(self, world: World, percent: float) -> None:
+        super().__init__(world, percent)
         self._work = world.columns.job_work.tolist()
 
     def size_s(self, job: int, now: float) -> float:

@@ -12,14 +12,15 @@ from typing import Annotated, Literal
 
 from policies.attained_service import LeastAttainedService
 from policies.registry import register
-from policies.slearn.gs import GenericScheduler, PointEstimate, SLearn, ThreeSigma
+from policies.slearn.gs import PointEstimate, SLearn, ThreeSigma
 from policies.slearn.history import Statistic
+from policies.slearn.rules import PublishedQueues, PublishedScheduler
 from sim.base.parameters import Between, Whole
 
 
 @register("oracle_code")
 @dataclass(frozen=True)
-class PublishedOracle(GenericScheduler):
+class PublishedOracle(PublishedScheduler):
     """The oracle, with strict priorities (simulator of Jajoo et al., NSDI 2022)."""
 
     between: Literal["weights", "strict"] = "strict"
@@ -27,7 +28,7 @@ class PublishedOracle(GenericScheduler):
 
 @register("las_code")
 @dataclass(frozen=True)
-class PublishedLas(LeastAttainedService):
+class PublishedLas(PublishedQueues, LeastAttainedService):
     """LAS, with strict priorities (simulator of Jajoo et al., NSDI 2022).
 
     There a job's service is updated only when one of its tasks crosses a threshold; here it is
@@ -39,7 +40,7 @@ class PublishedLas(LeastAttainedService):
 
 @register("slearn_code")
 @dataclass(frozen=True)
-class PublishedSLearn(SLearn):
+class PublishedSLearn(SLearn, PublishedScheduler):
     """SLearn with 3 % of the tasks, rounded up, in the trace's order (simulator of NSDI 2022).
 
     The first tasks to end are the evidence, jobs go in the order of entry into their queue, and
@@ -56,7 +57,7 @@ class PublishedSLearn(SLearn):
 
 @register("threesigma_code")
 @dataclass(frozen=True)
-class PublishedThreeSigma(ThreeSigma):
+class PublishedThreeSigma(ThreeSigma, PublishedScheduler):
     """3Sigma by means, from the group with the best point estimator (simulator of NSDI 2022).
 
     A group without past estimates is not used, a third of the jobs are known on arrival, and
@@ -81,7 +82,7 @@ class PublishedThreeSigmaThin(PublishedThreeSigma):
 
 @register("point_code")
 @dataclass(frozen=True)
-class PublishedPoint(PointEstimate):
+class PublishedPoint(PointEstimate, PublishedScheduler):
     """Point-Est by the user's jobs, or by all for an unknown user (simulator of NSDI 2022).
 
     A third of the jobs are known on arrival, and priorities are strict.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+import policies
 from sim.base import columns
 from sim.base.masking import mask, mask_under
 from sim.base.text import single_line
@@ -234,7 +235,10 @@ def _applies(key: str, row: PlannedCell) -> bool:
     if key.startswith(what_ifs.ADDED):
         return row.cell.labels[what_ifs.ADD_AXIS] is not None
     head, _, inner = key.partition(".")
-    return head != "policy" or inner.split(".")[0] in row.cell.policy["params"]
+    parameter, policy = inner.split(".")[0], row.cell.policy
+    if head != "policy" or parameter not in policy["params"]:
+        return head != "policy"
+    return parameter not in policies.spec(policy["name"]).fixed
 
 
 def _metric_order(names: Sequence[str]) -> list[str]:

@@ -120,8 +120,9 @@ def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> 
             names = sorted({policy.raw["name"] for policy in chosen})
             fields = [f for name in names for f in dataclasses.fields(policies.spec(name))]
             known = sorted({f"policy.{field.name}" for field in fields})
+            fixed = (policies.registry.fixed_message(name, key.split(".")[1]) for name in names)
             message = unknown(f"parameter of {', '.join(names)}", key, known)
-            raise InputError(message, rule="unknown parameter")
+            raise InputError(next(filter(None, fixed), message), rule="unknown parameter")
 
 
 def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[WorldVariant]:
@@ -209,7 +210,7 @@ class Resolver:
         self._variant_keys: dict[int, tuple[object, tuple[str], tuple[str, ...]]] = {}
 
     def policy(self, policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
-        """Resolve a policy: ``name``, ``module`` and all of its ``params``."""
+        """Resolve a policy: ``name``, ``module`` and all of its ``params``, with those fixed."""
         if policy.option == NO_POLICY:
             return policy.raw
         key = self._variant_key(policy, context)
@@ -268,7 +269,7 @@ def _resolved_policy(policy: PolicyVariant, context: Mapping[str, Any]) -> Confi
     params = {key: value for key, value in config.items() if key not in ("name", "module")}
     try:
         built = policies.build(config["name"], module=config.get("module"), **params)
-        plain = json.loads(json.dumps(dataclasses.asdict(built)))
+        plain = json.loads(json.dumps({**built.fixed, **dataclasses.asdict(built)}))
     except InputError:
         raise
     except Exception as error:  # a user's own class may raise anything

@@ -32,7 +32,7 @@ VARIANTS = [
     ("dagps", {"knowledge": "run"}),
     ("dagps", {"knowledge": "true"}),
     ("dagps", {"order_from": "true"}),
-    ("gs", {"estimator": "history", "leak_every": 2}),
+    ("oracle_code", {"estimator": "history", "leak_every": 2}),
     ("gs", {"estimator": "truth_after_pilots"}),
     ("wing_dep", {"knowledge": "true"}),
     ("wing_direct", {"knowledge": "true"}),

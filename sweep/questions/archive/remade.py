@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from sim.base.masking import mask, mask_tree
 from sweep.driver import added, output
 from sweep.execution import cells_table, origin
 from sweep.grid import plugins
-from sweep.grid.config_tree import abbreviated, to_yaml
+from sweep.grid.config_tree import abbreviated, canonical, to_yaml
 from sweep.questions.archive.page_jobs import without_jobs
 from sweep.questions.archive.replay import Replay
 from sweep.report.contribution import Finished
@@ -83,7 +84,10 @@ def _checks(
     folder: SweepFolder, replayed: Replay, remade: SweepFolder, modules: Collection[str] | None
 ) -> Iterator[FileCheck]:
     yield _compare_cells(folder, replayed)
-    config = origin.config_record(replayed.prepared)
+    config, was = origin.config_record(replayed.prepared), folder.config()
+    with contextlib.suppress(TypeError):  # anything may stand in a foreign file
+        if canonical(was) == canonical(config):
+            config = was  # its keys may have been in another order
     yield _same_bytes(folder, CONFIG, to_yaml(config).encode())
     remade.path.mkdir(parents=True)
     yield from _compare_strategy_files(folder, replayed, remade)

@@ -3,22 +3,52 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 import policies
 import sim
+from policies.attained_service import LeastAttainedService
 from policies.slearn import gs
 from policies.slearn.kernels import pilots
 from policies.slearn.pilots import n_pilots
 from policies.slearn.posterior import Posterior
+from policies.slearn.rules import PublishedScheduler
 from policies.slearn.thin import thin_limit_at
 from sim.engine.plan import Batch, Event, Plan, World
 
 SAMPLING = ("slearn", "slearn_dag", "bayes", "adaptive_thin")
 HISTORY = ("threesigma", "threesigma_tl", "point", "threesigma_dag", "point_dag")
+PAPER = {**gs.GenericScheduler.fixed, "sampling_percent": 0.0}
+"""The paper's rules, for policies with those of the published simulator."""
 EVERY = (*SAMPLING, *HISTORY, "oracle", "gs", "las_dag")
+
+
+def test_rules_of_the_published_simulator_are_fixed_in_the_base_at_their_defaults():
+    added = {f.name: f.default for f in fields(PublishedScheduler)}
+    base = {f.name for f in fields(gs.GenericScheduler)}
+    assert {key: added[key] for key in added.keys() - base} == gs.GenericScheduler.fixed
+    assert LeastAttainedService.fixed == {"between": added["between"]}
+    assert not PublishedScheduler.fixed
+
+
+@pytest.mark.parametrize(
+    ("policy", "rule", "value", "owners"),
+    [
+        ("slearn", "turns", "entered", "slearn_code"),
+        ("adaptive_thin", "turns", "entered", "slearn_code"),
+        ("threesigma_tl", "leak_every", 3, "point_code, threesigma_code, threesigma_tl_code"),
+        ("las_dag", "between", "strict", "las_code"),
+    ],
+)
+def test_a_rule_names_the_policies_that_have_it(policy, rule, value, owners):
+    message = f"{policy} has no parameter '{rule}'.* policies that have it: {owners} "
+    with pytest.raises(sim.InputError, match=message):
+        policies.build(policy, **{rule: value})
+    paper = policies.spec(policy).fixed[rule]
+    assert policies.build(policy, **{rule: paper}) == policies.build(policy)
 
 
 def job(submit_s, *durations, **more):
@@ -95,7 +125,7 @@ def test_pilots_have_a_queue_between_the_first_and_the_second_or_share_the_secon
     r = run("slearn", jobs, 1)
     assert starts(r, 0) == [0.0, 430.0, 830.0]
     assert starts(r, 1) == [400.0, 410.0, 420.0]
-    shared = run("slearn", jobs, 1, sampling_queue="second")
+    shared = run("slearn_code", jobs, 1, **(PAPER | {"sampling_queue": "second"}))
     assert starts(shared, 0) == [0.0, 400.0, 800.0]
     assert starts(shared, 1) == [1200.0, 1210.0, 1220.0]
 
@@ -103,66 +133,70 @@ def test_pilots_have_a_queue_between_the_first_and_the_second_or_share_the_secon
 def test_strict_priority_leaves_nothing_to_later_queues():
     # of 11 slots the second queue has one by its weight, and none while the first wants all
     jobs = [job(0, *[10.0] * 99), job(0, *[10.0] * 500)]
-    assert starts(run("oracle", jobs, 11, between="strict"), 1)[0] == 90.0
-    assert starts(run("las", jobs, 11, between="strict"), 1)[0] == 90.0
+    assert starts(run("oracle_code", jobs, 11), 1)[0] == 90.0
+    assert starts(run("las_code", jobs, 11), 1)[0] == 90.0
 
 
 def test_strict_priority_serves_pilots_after_the_first_queue_and_before_the_second():
     # one slot: the first's others are of the second queue, a thin job and a pilot come meanwhile
     jobs = [job(0, *[400.0] * 3), job(1, *[500.0] * 3), job(2, 30.0)]
-    r = run("slearn", jobs, 1, between="strict")
+    r = run("slearn_code", jobs, 1, **(PAPER | {"between": "strict"}))
     assert (starts(r, 2), starts(r, 1)[0], starts(r, 0)[1]) == ([400.0], 430.0, 930.0)
 
 
 def test_inside_a_queue_by_submission_or_by_entry():
     # the pilot of the third ends at 401, that of the second at 500, and both are of one queue
     jobs = [job(0, 1.0), job(0, *[500.0] * 3), job(1, *[400.0] * 3)]
-    submitted, entered = (run("slearn", jobs, 2, turns=t) for t in ("submitted", "entered"))
+    submitted, entered = (
+        run("slearn_code", jobs, 2, **(PAPER | {"turns": turns}))
+        for turns in ("submitted", "entered")
+    )
     assert (starts(submitted, 1)[1], starts(submitted, 2)[2]) == (500.0, 1000.0)
     assert (starts(entered, 1)[1], starts(entered, 2)[2]) == (801.0, 500.0)
 
 
 @pytest.mark.parametrize(("up", "n"), [(False, 1), (True, 2)])
 def test_pilots_are_rounded_down_or_up(up, n):
-    r = run("slearn", [job(0, *[10.0] * 40)], 1, sampling_percent=3, pilots_up=up)
+    r = run("slearn_code", [job(0, *[10.0] * 40)], 1, sampling_percent=3, pilots_up=up)
     assert r.estimate_s[0] == 400.0
     assert n_pilots(40, 3, up=up) == n
 
 
 def test_in_the_given_order_nothing_is_drawn():
-    r = run("slearn", [job(0, 5.0, 20.0, 80.0, 320.0)], 4, pilot_order="given")
+    in_order = PAPER | {"pilot_order": "given"}
+    r = run("slearn_code", [job(0, 5.0, 20.0, 80.0, 320.0)], 4, **in_order)
     assert r.estimate_s[0] == 4 * 5.0
-    last = run("slearn", [job(0, 320.0, 80.0, 20.0, 5.0)], 4, pilot_order="given")
+    last = run("slearn_code", [job(0, 320.0, 80.0, 20.0, 5.0)], 4, **in_order)
     assert last.estimate_s[0] == 4 * 320.0
 
 
 def test_the_first_tasks_to_end_may_be_the_evidence():
     # all run at once, and the pilot is the longest
     jobs = [job(0, 320.0, 80.0, 20.0, 5.0)]
-    params = {"pilot_order": "given", "sampling_percent": 50}
-    assert run("slearn", jobs, 4, **params).estimate_s[0] == 2 * (320.0 + 80.0)
-    assert run("slearn", jobs, 4, evidence="ended", **params).estimate_s[0] == 2 * (5.0 + 20.0)
+    params = PAPER | {"pilot_order": "given", "sampling_percent": 50}
+    assert run("slearn_code", jobs, 4, **params).estimate_s[0] == 2 * (320.0 + 80.0)
+    params["evidence"] = "ended"
+    assert run("slearn_code", jobs, 4, **params).estimate_s[0] == 2 * (5.0 + 20.0)
 
 
 def test_an_unknown_job_counts_as_any_or_goes_first_or_last():
     known = past(mean_task_s=[5000.0] * 4, user=["v"] * 4)
     crowd = [job(0, *[1.0] * 2), job(0, 1.0, 1.0, user="w")]
     for unknown, size in (("all", 10_000.0), ("first", None), ("last", None)):
-        r = run("point", crowd, 1, known, unknown=unknown, unscored="never", features="user")
+        r = run("point_code", crowd, 1, known, unknown=unknown, judged_by="statistic", leak_every=0)
         assert r.estimate_s[1] == size if size else math.isnan(r.estimate_s[1])
-    assert queue_of("threesigma", 1.0, unknown="last") == 9
-    assert queue_of("threesigma", 1.0, unknown="first") == 0
+    assert queue_of("threesigma_code", 1.0, unknown="last") == 9
+    assert queue_of("threesigma_code", 1.0, unknown="first") == 0
 
 
 def test_every_nth_job_may_be_known_on_arrival():
     # the second comes while the first runs, which took 8 s in truth; one job of 2 s has ended
     jobs = [job(0, 8.0, job_id="a-6", user="u"), job(1, 8.0, job_id="b", user="u")]
     known = past(mean_task_s=[2.0], user=["u"])
-    mean = {"statistic": "mean", "features": "user"}
-    assert run("threesigma", jobs, 1, known, **mean).estimate_s.tolist() == [2.0, 2.0]
-    leaks = run("threesigma", jobs, 1, known, leak_every=3, **mean)
-    assert leaks.estimate_s.tolist() == [2.0, 5.0]
-    assert run("threesigma", jobs, 1, known, leak_every=4, **mean).estimate_s[1] == 2.0
+    for leak_every, second in ((0, 2.0), (3, 5.0), (4, 2.0)):
+        params = {"features": "user", "unscored": "last", "leak_every": leak_every}
+        r = run("threesigma_code", jobs, 1, known, judged_by="statistic", **params)
+        assert r.estimate_s.tolist() == [2.0, second]
 
 
 def test_thin_jobs_go_first_without_an_estimate():

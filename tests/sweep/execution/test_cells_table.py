@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from typing import Any
@@ -95,6 +96,18 @@ def test_a_row_says_what_its_policy_knows(fake: Command) -> None:
     assert about["gs", "oracle"] == ("true", True)
     again = fake("policy=fifo,srpt,slearn,gs", "policy.estimator=history,oracle")
     assert [row["knows"] for row in again.rows] == [row["knows"] for row in ran.rows]
+
+
+def test_a_fixed_parameter_is_recorded_and_not_given(fake: Command) -> None:
+    ran = fake("policy=las,las_code", "policy.between=strict")
+    rows = {row["policy"]: row for row in ran.rows}
+    recorded = {name: json.loads(row["config"])["policy"]["params"] for name, row in rows.items()}
+    assert {name: params["between"] for name, params in recorded.items()} == {
+        "las": "weights",
+        "las_code": "strict",
+    }
+    assert "policy.between=strict" in rows["las_code"]["reproduce"]
+    assert "between" not in rows["las"]["reproduce"]
 
 
 def test_a_row_says_what_its_cluster_came_to(fake: Command) -> None:

@@ -239,6 +239,7 @@ def test_a_users_module_that_can_not_be_imported(tmp_path: Path, trace: list[str
     [
         ("policy.qeues=5", r"unknown parameter of las '.*qeues'; did you mean '.*queues'"),
         ("policy.qeues=5,6", r"did you mean '.*queues'"),
+        ("policy.between=strict", "it is 'weights' there; policies that have it: las_code"),
         ("policy.queues=many", "must be a whole number"),
         ("policy.queues=2.5", "must be a whole number"),
         ("policy.fit=tight", "fit must be"),
