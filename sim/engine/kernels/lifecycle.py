@@ -116,14 +116,7 @@ def start_task(st, g, machine, in_held_slot, count):
     if LEARNS:
         st.state_i[IS_REFINED] = 0
     j = st.w_stage_job[g]
-    task0 = st.w_stage_task0[g]
-    if has_heap(st, g):
-        task = task0 + index_of(st, task0, turn_pop(st, g))
-    else:
-        if st.state_i[PREFERS]:
-            bring_forward(st, g, next_turn(st, g, machine))
-        task = task0 + index_of(st, task0, st.state_stage_next[g])
-        st.state_stage_waiting[g] -= count
+    task = _take_next(st, g, machine, count)
     run = next_run(st, g, task, count) if BATCHES else 0
     duration = st.w_run_duration[run] if BATCHES else st.w_task_duration[task]
     st.state_stage_next[g] += count
@@ -177,6 +170,18 @@ def start_task(st, g, machine, in_held_slot, count):
     if st.state_stage_waiting[g] == 0:
         stage_drained(st, g)
     refresh_job(st, j)
+
+
+@inlined
+def _take_next(st, g, machine, count):
+    """Take the next `count` tasks of stage `g` off those that wait; return the first."""
+    task0 = st.w_stage_task0[g]
+    if has_heap(st, g):
+        return task0 + index_of(st, task0, turn_pop(st, g))
+    if st.state_i[PREFERS]:
+        bring_forward(st, g, next_turn(st, g, machine))
+    st.state_stage_waiting[g] -= count
+    return task0 + index_of(st, task0, st.state_stage_next[g])
 
 
 @inlined

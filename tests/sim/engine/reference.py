@@ -114,7 +114,7 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         self.now = 0.0
         self.timer = self.plan.timer_s
         self.live, self.last_seen, self.refine_at = set(), {}, INF
-        self.reserved, self.machines_of, self.begun = {}, {}, {}
+        self.reserved, self.machines_of, self.run_start = {}, {}, {}
         self.events, self.batches = [], []
 
     def _init_cluster(self, workload, cluster):

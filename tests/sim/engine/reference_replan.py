@@ -81,13 +81,13 @@ def choose(
     free: Sequence[Sequence[int]],
     allowed: set[int],
     job: Job,
-    most: Callable[[int], float] = lambda node: math.inf,
+    max_tasks: Callable[[int], float] = lambda node: math.inf,
 ) -> dict[int, int] | None:
     """Choose nodes by consecutive best fit: the tightest row of nodes that suffices, or the widest.
 
     Within the row, the tightest single node that takes all that is left, or nodes from its begin.
     """
-    rooms = [min(room(free[n], job), most(n)) if n in allowed else 0 for n in range(len(free))]
+    rooms = [min(room(free[n], job), max_tasks(n)) if n in allowed else 0 for n in range(len(free))]
     rows, row = [], []
     for n, fits in enumerate([*rooms, 0]):
         if fits:
@@ -151,7 +151,7 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
         later, counted = now, False
         usable = state.usable(job)
 
-        def most(n, job=job):
+        def max_tasks(n, job=job):
             return state.n_by_devices(job, n)
 
         while True:
@@ -172,7 +172,7 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
                 break
             tried += not counted
             counted = True
-            planned = _will_run(now, job, allowed, free, running, settings, may_reserve, most)
+            planned = _will_run(now, job, allowed, free, running, settings, may_reserve, max_tasks)
             if planned is None:
                 if later and may_reserve:
                     continue
@@ -181,7 +181,7 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
             if start <= now and nodes & state.completing:
                 start, later = now + 1, 0
             if start <= now:
-                chosen = choose(free, allowed - state.completing, job, most)
+                chosen = choose(free, allowed - state.completing, job, max_tasks)
                 assert chosen is not None
                 _take(free, chosen, job.demand, -1)
                 state.start(job.name, chosen)
@@ -218,10 +218,10 @@ def _will_run(
     running: list[Running],
     settings: Settings,
     may_wait: bool,
-    most: Callable[[int], float],
+    max_tasks: Callable[[int], float],
 ) -> tuple[int, dict[int, int]] | None:
     """Return when and where a job could start if running jobs end one by one as expected."""
-    nodes = choose(free, allowed, job, most)
+    nodes = choose(free, allowed, job, max_tasks)
     if nodes is not None:
         return now, nodes
     if not may_wait:
@@ -251,12 +251,17 @@ def _will_run(
             window += settings.linear_s if settings.linear_s else window
             if k == len(ends) or ends[k].end_s <= aligned + window:
                 break
-        nodes = choose(future, allowed, job, lambda n: math.inf if n in freed else most(n))  # noqa: B023  # called at once
+        nodes = choose(future, allowed, job, _unless(freed, max_tasks))
         if nodes is not None:
             if last > now:
                 return last, nodes
             return max(last + settings.kill_wait_s, now + 1), nodes
     return None
+
+
+def _unless(freed: set[int], max_tasks: Callable[[int], float]) -> Callable[[int], float]:
+    """Return the limit of tasks by devices, which no longer holds on nodes where a job ended."""
+    return lambda node: math.inf if node in freed else max_tasks(node)
 
 
 def _is_held(profile, nodes: set[int], from_s: int, until_s: int) -> bool:

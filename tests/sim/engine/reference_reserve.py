@@ -97,8 +97,8 @@ def reserve(run) -> None:
     def places(claims, begin, j):
         """Return the machines that j would get, None if it does not fit."""
         rooms = [least_room(claims, begin, j, m) for m in range(len(run.capacity))]
-        there = [m for m in range(len(rooms)) if rooms[m] is not None]
-        machines = sorted(there, key=lambda m: score(rooms[m], j, m))
+        usable = [m for m in range(len(rooms)) if rooms[m] is not None]
+        machines = sorted(usable, key=lambda m: score(rooms[m], j, m))
         chosen = [m for m in machines for _ in range(slots(rooms[m], j, m, begin))][: width(j)]
         fits = len(chosen) == width(j) and within_cap(claims, begin, j)
         return chosen if fits else None
@@ -106,7 +106,7 @@ def reserve(run) -> None:
     def start(j, machines):
         run.reserved.pop(j, None)
         run.machines_of[j] = machines
-        run.begun[j] = now + run._next_lag(run._first_task(j))
+        run.run_start[j] = now + run._next_lag(run._first_task(j))
         if run._is_waiting_gang(j):
             run._admit(j, machines)
         else:
@@ -115,7 +115,7 @@ def reserve(run) -> None:
     claims = []
     for j in range(run.n_jobs):
         if run._holds(j):
-            end = run.begun[j] + expected[j]
+            end = run.run_start[j] + expected[j]
             claims.append(((now, 0), (max(end, now), 1), j, run.machines_of[j]))
 
     stored, running = {}, list(claims)

@@ -130,7 +130,7 @@ def test_machines_are_held_for_a_gang():
     Of three machines all are in use until 4; then small ones may only use the one not held.
     """
     small = [job(t, 4.0, gang=0, cpu=2) for t in (0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0)]
-    jobs = sorted([*small, job(1.0, 1.0, n=2, cpu=4)], key=lambda one: one["submit_s"])
+    jobs = sorted([*small, job(1.0, 1.0, n=2, cpu=4)], key=lambda job: job["submit_s"])
     cluster = sim.Cluster.machines(3, cpu=2 * 2)
     starts = {n: run(jobs, cluster, Holds(n=n)).job_start.tolist()[3] for n in (0, 2)}
     assert starts[2] < starts[0]
