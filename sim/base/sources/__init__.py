@@ -167,7 +167,8 @@ def _digest_module(module: Module) -> tuple[Table, tuple[_Reference, ...]]:
         loaded = {module.name.partition(".")[0], *modules.WITH_NUMBERS}
     references += [_Reference(name) for package in loaded for name in modules.below(package)]
     if loaded:
-        references += [_Reference(entry.module) for entry in _installed(parsed).values()]
+        entries = {entry.module for entry in _installed(parsed).values()}
+        references += [_Reference(name) for e in entries for name in (e, *modules.below(e))]
     return digests, tuple(item for item in references if modules.is_own(item.name))
 
 
