@@ -17,6 +17,7 @@ from sim.engine.clock import on_own_clock
 from sim.engine.plan import Batch, Event, Fit, Order, Plan, World
 from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
+from tests.sim.engine.reference_caps import Capping
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_replan import Replanning
@@ -43,7 +44,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Choosing, Launching, Replanning):
+class _Run(Capping, Choosing, Launching, Replanning):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -126,6 +127,7 @@ class _Run(Choosing, Launching, Replanning):
             self.demand = np.stack(columns, axis=1).tolist()
         self.capacity = capacity_quanta(cluster.capacity, quantum).tolist()
         self._init_devices(cluster, quantum)
+        self._init_caps(cluster, quantum)
         self.free = [list(row) for row in self.capacity]
         self._order_resources(cluster)
         self.total = [sum(column) for column in zip(*self.capacity, strict=True)]
@@ -187,6 +189,7 @@ class _Run(Choosing, Launching, Replanning):
             for j in range(self.n_jobs):
                 while self._crossing(j) <= self.now:
                     self._cross(j)
+            self._update_limits()
             if self.timer <= self.now:
                 self.timer = INF
                 self._emit(Event.TIMER, -1)
@@ -217,7 +220,7 @@ class _Run(Choosing, Launching, Replanning):
         )
 
     def _next_time(self):
-        times = [self.timer, self.refine_at] + [e[0] for e in self.running]
+        times = [self.timer, self.refine_at, self.cap_tick] + [e[0] for e in self.running]
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
         times += [self._crossing(j) for j in range(self.n_jobs)]
@@ -248,6 +251,10 @@ class _Run(Choosing, Launching, Replanning):
         output_times = self.view["finish"][self.inputs[j]]
         if self.c.job_input_mode[j] == 1 and np.isnan(output_times).any():
             self._fail(j)
+            return
+        if not self._may_submit(j):
+            self._fail(j)
+            self.view["failed"][j] = 2
             return
         self.view["turn"][j] = len(self.submitted)
         self.submitted.append(j)
@@ -401,6 +408,7 @@ class _Run(Choosing, Launching, Replanning):
         start = self._launch(j, task, in_held_slot)
         view["started"][j] += 1
         view["running"][j] += 1
+        self._note_running(j)
         self.task_started[task] = True
         view["stage_started"][g] += 1
         if self._pending():
@@ -455,6 +463,7 @@ class _Run(Choosing, Launching, Replanning):
             for m in self.idle[j] or []:
                 self._acquire(j, self._slot(j), m, -1)
             self.idle[j] = None
+            self._note_running(j)
             self._emit(Event.JOB_DONE, j)
 
     def _outage(self, machine, lost):
@@ -485,6 +494,7 @@ class _Run(Choosing, Launching, Replanning):
         self.first_started[j] -= first
         self._release_devices(task, g, machine)
         self._acquire(j, self.demand[g], machine, -1)
+        self._note_running(j)
 
     # ---- failures, and outputs that are lost
 
@@ -715,6 +725,8 @@ class _Run(Choosing, Launching, Replanning):
         return machines
 
     def _within_cap(self, j, demand, times):
+        if self._over_cap(j, demand, times):
+            return False
         org = self.org[j]
         jobs_of_org = [i for i in range(self.n_jobs) if self.org[i] == org]
         return all(
@@ -738,6 +750,7 @@ class _Run(Choosing, Launching, Replanning):
         for m in machines:
             self._acquire(j, self._slot(j), m, 1)
         self.idle[j] = machines[::-1]
+        self._note_running(j)
         self._launch_gang(j)
         self._fill_held(j)
 
@@ -774,11 +787,12 @@ class _Run(Choosing, Launching, Replanning):
             heads = {}
             for g in self._waiting():
                 q = self._queue(g)
-                is_blocked = self._machines_of(g) <= blocked.get(q, set())
+                is_blocked = self._machines_of(g) <= blocked.get(q, set()) or self._passes(g)
                 if not is_blocked and (q not in heads or self._rank(g) < self._rank(heads[q])):
                     heads[q] = g
-            if not heads and self.plan.evict and started:
-                blocked, started = {}, False  # tasks that just started may be evicted
+            if not heads and (self.plan.evict or self.cap_groups) and started:
+                # tasks that just started may be evicted, or let jobs pass that blocked
+                blocked, started = {}, False
                 continue
             if not heads:
                 return
@@ -849,6 +863,7 @@ class _Run(Choosing, Launching, Replanning):
             order = sorted(
                 self._waiting(), key=lambda g: (self._queue_key(self._queue(g)), self._rank(g))
             )
+            order = [g for g in order if not self._passes(g)]
             if not order:
                 return
             if not self._place(order[0]):

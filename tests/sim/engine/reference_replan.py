@@ -99,21 +99,50 @@ def choose(free: Sequence[Sequence[int]], allowed: set[int], job: Job) -> dict[i
     return None if left else chosen
 
 
-def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool) -> list[Start]:
-    """Start jobs in order until one does not fit; nodes that complete a job are left out."""
+def no_cap(name: int) -> str | None:
+    """Exceed no cap."""
+    return None
+
+
+def note_nothing(name: int, nodes: dict[int, int]) -> None:
+    """Ignore a start."""
+
+
+def main_cycle(
+    state: State,
+    jobs: Sequence[Job],
+    settings: Settings,
+    full: bool,
+    over=no_cap,
+    start_on=note_nothing,
+) -> list[Start]:
+    """Start jobs in order until one does not fit; nodes that complete a job are left out.
+
+    `over` tells whether a job exceeds a cap, and so "passes" or "blocks"; `start_on` hears of each
+    start at once.
+    """
     starts: list[Start] = []
     free = [list(have) for have in state.free]
     allowed = set(range(len(free))) - state.completing
     for job in jobs if full else jobs[: settings.main_depth + 1]:
-        nodes = choose(free, allowed, job)
+        if over(job.name) == "passes":
+            continue
+        nodes = None if over(job.name) else choose(free, allowed, job)
         if nodes is None:
             break
         _take(free, nodes, job.demand, -1)
         starts.append((job.name, nodes))
+        start_on(job.name, nodes)
     return starts
 
 
-def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> list[Start]:
+def backfill_cycle(
+    state: State,
+    jobs: Sequence[Job],
+    settings: Settings,
+    over=no_cap,
+    start_on=note_nothing,
+) -> list[Start]:
     """Plan the jobs in order; return those that start now."""
     now, resolution = state.now, settings.resolution_s
     free = [list(have) for have in state.free]
@@ -125,8 +154,10 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
     tried = reserved = 0
     records = 1  # steps that the profile ever had; joined ones count
     for job in jobs:
-        if tried >= settings.depth:
+        if tried >= settings.depth or over(job.name) == "blocks":
             break
+        if over(job.name):
+            continue
         may_reserve = settings.reserve == 0 or reserved < settings.reserve
         later, counted = now, False
         while True:
@@ -161,6 +192,7 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
                 _take(free, chosen, job.demand, -1)
                 running.append(Running(now + job.limit_s, chosen, job.demand))
                 starts.append((job.name, chosen))
+                start_on(job.name, chosen)
                 break
             if not may_reserve:
                 break
@@ -338,8 +370,8 @@ class Replanning:
         poll = self._next_pass()
         if self._waiting() and self._poll_s(poll) <= self.now:
             full = self._end_pass(poll)
-            for j, nodes in main_cycle(self._cluster(), self._queue_jobs(), self.settings, full):
-                self._start_on(j, nodes)
+            jobs = self._queue_jobs()
+            main_cycle(self._cluster(), jobs, self.settings, full, self._rigid_over, self._start_on)
             self._note_update()
         if self.plan.replan.plans and not self.is_idle and self.wake <= self.now:
             self._wake_up()
@@ -371,16 +403,17 @@ class Replanning:
         cycle_s *= float(factors[self.plans % len(factors)])
         self.plans += 1
         self.wake = self.now + (cycle_s + options.interval_s)
-        starts = backfill_cycle(self._cluster(), jobs, self.settings)
-        for j, nodes in starts:
-            self._start_on(j, nodes)
+        starts = backfill_cycle(
+            self._cluster(), jobs, self.settings, self._rigid_over, self._start_on
+        )
         first = self._queue_jobs()[:1]
         marked = any(room(have, job) for job in first for have in self._cluster().free)
         if starts or marked:
             self.last_update = self.last_plan
 
     def _queue_jobs(self):
-        jobs = [int(self.c.stage_job[g]) for g in sorted(self._waiting(), key=self._rank)]
+        waiting = [g for g in sorted(self._waiting(), key=self._rank) if not self._passes(g)]
+        jobs = [int(self.c.stage_job[g]) for g in waiting]
         return [
             Job(j, self._width(j), self._limit_s(j), tuple(self._slot(j)))
             for j in dict.fromkeys(jobs)
