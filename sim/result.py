@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import InputError
 from sim.bounds import bound_arrays
 from sim.engine.record import Run
@@ -30,7 +30,7 @@ class Result(Run):
     job_start, job_finish : (J,) float64
         Start of the job's first task and end of its last one, s; NaN if it never started or ended.
     job_failed : (J,) bool
-        True if the job failed.
+        True if the job failed, or was rejected.
     records : sim.engine.record.TaskRecords or None
         Start, end and machine of each task or batch of like tasks; None with record="jobs", as the
         next six.
@@ -52,6 +52,8 @@ class Result(Run):
         The job's worth as the policy set it last (`sim.plan.Plan.set_jobs`); None if it set none.
     limits_set : sequence of (float, (N,) int32, (N,) int32)
         Run limits that the policy set: time (s; NaN for before the run), jobs, limits.
+    job_rejected : (J,) bool or None
+        True if the job was refused at submission, by a cap of submitted jobs; None for none.
     own : sim.engine.record.Run or None
         The same run on its own clock, if that is not the workload's (`sim.engine.clock`). Take
         differences between times from `on_own_clock`: those of epoch seconds lack small digits.
@@ -92,7 +94,8 @@ class Result(Run):
         utility = self.utility
         columns = self.workload.columns
         outcome = pa.DictionaryArray.from_arrays(
-            pa.array(self.job_failed.astype(np.int8)), pa.array(["done", "failed"])
+            pa.array(self.job_failed.astype(np.int8) + self._is_rejected),
+            pa.array(["done", "failed", "rejected"]),
         )
         return pa.table(
             {
@@ -107,6 +110,12 @@ class Result(Run):
                 **({} if self.job_worth is None else {"worth": self.job_worth}),
             }
         )
+
+    @property
+    def _is_rejected(self) -> I1:
+        if self.job_rejected is None:
+            return np.zeros(len(self.job_failed), np.int8)
+        return self.job_rejected.astype(np.int8)
 
     @cached_property
     def tasks(self) -> pa.Table | None:

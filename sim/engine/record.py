@@ -39,6 +39,7 @@ class Run:
     job_estimate: F8 | None = None
     job_worth: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()
+    job_rejected: Mask | None = None  # refused at submission, and so failed
     own: Run | None = None  # the same run on its own clock, if that is not the workload's
 
     @property

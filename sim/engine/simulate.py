@@ -17,6 +17,7 @@ from sim.engine.accounts import broken_account
 from sim.engine.batches import Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
+from sim.engine.kernels.arrivals import REJECTED
 from sim.engine.kernels.run import compiled_variant
 from sim.engine.layout import lay_out
 from sim.engine.layout.tasks import update_tasks
@@ -67,6 +68,7 @@ def simulate(
         job_start=jobs["start"],
         job_finish=jobs["finish"],
         job_failed=jobs["failed"].astype(np.bool_),
+        job_rejected=(jobs["failed"] == REJECTED) if cluster.limits else None,
         records=recorder.records(workload.columns, task_order) if record_tasks else None,
         stopped=recorder.stopped() if record_tasks else None,
         task_devices=devices,

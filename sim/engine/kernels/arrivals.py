@@ -3,13 +3,15 @@
 A job that polls is submitted at the later of its own time and ``w_job_poll_lag`` after its last
 hard input was made; it fails when one of them fails. A blind job is submitted at its own time and
 fails then if a hard input is missing, whether it is late or failed.
+A job beyond a cap of submitted jobs is rejected: it fails with all that poll for its output.
 Stages that lag behind their parents open here too.
 """
 
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import INPUTS
+from sim.engine.kernels.caps import may_submit
+from sim.engine.kernels.features import CAPS, INPUTS
 from sim.engine.kernels.heaps import due_pop, due_push
 from sim.engine.kernels.jobs import JOB_FAILED, emit
 from sim.engine.kernels.lifecycle import BLIND, POLL, open_stage, submit_job
@@ -21,6 +23,9 @@ from sim.engine.kernels.state import (
     NEXT_OPENING,
     NOW,
 )
+
+REJECTED = 2
+"""Code of a job that was refused at its submission; one that failed has 1."""
 
 
 @inlined
@@ -55,7 +60,7 @@ def arrivals(st):
     now, job, n_jobs = st.state_f[NOW], st.state_i[NEXT_JOB], len(st.w_job_submit)
     if not INPUTS:
         while job < n_jobs and st.w_job_submit[job] <= now:
-            submit_job(st, job)
+            _submit(st, job)
             job += 1
         st.state_i[NEXT_JOB] = job
         return
@@ -69,8 +74,7 @@ def arrivals(st):
             job += 1
         elif due >= 0:
             due_pop(st)
-            st.out_job_submit[due] = now
-            submit_job(st, due)
+            _submit(st, due)
         else:
             return
 
@@ -88,7 +92,18 @@ def _submit_or_wait(st, j):
     elif mode == POLL and st.state_job_due[j] > st.state_f[NOW]:
         due_push(st, j)
     else:
-        submit_job(st, j)
+        _submit(st, j)
+
+
+@part
+def _submit(st, j):
+    """Submit job `j` now, or reject it, and fail those that wait for it, if a cap is reached."""
+    if CAPS and not may_submit(st, j):
+        _fail(st, j)
+        st.out_job_failed[j] = REJECTED
+        return
+    st.out_job_submit[j] = st.state_f[NOW]
+    submit_job(st, j)
 
 
 @part
@@ -102,6 +117,8 @@ def _fail(st, first):
         i += 1
         st.state_i[JOBS_LEFT] -= 1
         emit(st, JOB_FAILED, j)
+        if not INPUTS:
+            return
         for e in range(st.w_input0[j], st.w_input0[j + 1]):
             reader = st.w_input_reader[e]
             if st.w_job_input_mode[reader] == POLL and not st.out_job_failed[reader]:

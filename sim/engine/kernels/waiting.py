@@ -130,8 +130,8 @@ def reorder_job(st, j):
     if queue < 0:
         return
     new = rank(st, j)
-    is_listed = (RESERVES or REPLANS) and _is_listed(st)
-    if not is_listed or new != st.state_job_rank[j] or _key_changed(st, j):
+    in_list = (RESERVES or REPLANS) and is_listed(st)
+    if not in_list or new != st.state_job_rank[j] or _key_changed(st, j):
         _reinsert(st, j, queue, new)
 
 
@@ -147,7 +147,7 @@ def _key_changed(st, j):
 
 @part
 def _reinsert(st, j, queue, new):
-    if (STRICT or RESERVES or REPLANS) and (STRICT or _is_listed(st)):
+    if (STRICT or RESERVES or REPLANS) and (STRICT or is_listed(st)):
         g = st.state_job_ready_head[j]
         while g >= 0:
             _leave(st, queue, g)
@@ -182,7 +182,7 @@ def _share_of_job(st, j):
 
 
 @part
-def _is_listed(st):
+def is_listed(st):
     """Tell whether waiting stages are one sorted list, which plans and reservations go through."""
     return REPLANS or st.state_i[RESERVATIONS] > 0
 
@@ -192,7 +192,7 @@ def _enter(st, queue, g):
     if STRICT:
         heap_insert(st, queue, g)
         return
-    if (RESERVES or REPLANS) and _is_listed(st):
+    if (RESERVES or REPLANS) and is_listed(st):
         scan_insert(st, queue, g)
         return
     bucket_insert(st, queue, g)
@@ -201,7 +201,7 @@ def _enter(st, queue, g):
 @part
 def _leave(st, queue, g):
     if not STRICT:
-        if (RESERVES or REPLANS) and _is_listed(st):
+        if (RESERVES or REPLANS) and is_listed(st):
             scan_remove(st, g)
             return
         bucket_remove(st, g)

@@ -28,7 +28,8 @@ def machine_pools(
     machine has room for its task, and is of its class. Without Fit.PER_CLASS all is one pool.
     """
     if plan.fit != Fit.PER_CLASS or cluster.unit:
-        return np.ones(len(demand), np.int64), np.ones(len(capacity), np.int64)
+        n_stages = len(columns.stage_job)
+        return np.ones(n_stages, np.int64), np.ones(len(capacity), np.int64)
     classes = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity))
     shape, shape_of = np.unique(
         np.column_stack([capacity, classes.astype(np.int64)]), axis=0, return_inverse=True

@@ -14,10 +14,11 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import follow_remaining
 from sim.engine.kernels.choosing.choice import release_devices
 from sim.engine.kernels.faults.rates import clear_end, leave_machine
-from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, EVICTS, SCORED, SERVICE
+from sim.engine.kernels.features import CAPS, CHOOSES, DYNAMIC_ORDER, EVICTS, SCORED, SERVICE
 from sim.engine.kernels.heaps import turn_push
 from sim.engine.kernels.jobs import FIRST_K, emit, follow_limit, refresh_job, weighted_s
 from sim.engine.kernels.launch import forget_start
+from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import demand_row, fits, freed, release_task
 from sim.engine.kernels.service import accrue
 from sim.engine.kernels.state import (
@@ -71,6 +72,8 @@ def stop_task(st, slot, reason):
     if CHOOSES and st.state_i[CONSTRAINED]:
         release_devices(st, slot)
     release_task(st, j, g, st.state_slot_machine[slot], 1)
+    if CAPS:
+        note_running(st, j)
     refresh_job(st, j)
 
 

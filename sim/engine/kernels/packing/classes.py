@@ -10,11 +10,13 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import BATCHES, GANGS
+from sim.engine.kernels.faults.restart import evict_for
+from sim.engine.kernels.features import BATCHES, CAPS, EVICTS, GANGS
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.passing import first_gang_within, is_passed_over
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
-from sim.engine.kernels.state import BARRED, N_BUCKETS
+from sim.engine.kernels.state import BARRED, EVICTING, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
 
 ALL = -1
@@ -25,8 +27,14 @@ def dispatch_classes(st):
     """Start all tasks that may start now, in order, each in a pool that nobody before it keeps."""
     st.state_queue_barred[:] = 0
     hint_stage, hint = -1, 0
+    started = False
     while True:
         g = _first_unbarred(st)
+        if CAPS and g < 0 and started:
+            # tasks that just started may be evicted, or let jobs pass that barred
+            started = False
+            st.state_queue_barred[:] = 0
+            continue
         if g < 0:
             break
         j = st.w_stage_job[g]
@@ -35,6 +43,7 @@ def dispatch_classes(st):
         if GANGS and is_waiting_gang(st, j):
             if barred == 0 and gang_within_cap(st, j) and gang_fits(st, j):
                 admit_waiting(st, j)
+                started = True
             else:
                 st.state_queue_barred[queue] = ALL
             continue
@@ -42,12 +51,17 @@ def dispatch_classes(st):
         if within_cap(st, j, st.w_stage_demand, row, 1):
             st.state_i[BARRED] = barred
             machine = machine_for(st, g, row, hint if g == hint_stage else 0, False)
+            if EVICTS and st.state_i[EVICTING] and machine < 0:
+                machine = evict_for(st, g, row)
+                if machine >= 0:
+                    st.state_queue_barred[:] = 0
         if machine < 0:
             st.state_queue_barred[queue] = barred | st.w_stage_pools[g]
             continue
         hint_stage, hint = g, machine
         one_queue = len(st.state_queue_root) == 1
         start_task(st, g, machine, False, startable(st, g, machine) if BATCHES and one_queue else 1)
+        started = True
     clear_dirty(st)
 
 
@@ -65,6 +79,10 @@ def _first_unbarred(st):
         pools = ALL if is_gang else st.w_stage_pools[g]
         if pools & ~barred == 0:
             continue
-        if best < 0 or goes_before(st, g, best):
+        if CAPS and is_gang:
+            best = first_gang_within(st, g, best)
+        elif best < 0 or goes_before(st, g, best):
+            if CAPS and is_passed_over(st, g):
+                continue  # and so is all of its bucket
             best = g
     return best

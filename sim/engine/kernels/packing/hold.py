@@ -10,6 +10,8 @@ its tasks that have not started. They are chosen anew in each dispatch.
 import numpy as np
 
 from sim.base.jit import part
+from sim.engine.kernels.features import CAPS
+from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.resources import retry_machine
 from sim.engine.kernels.state import HELD_MACHINES, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
@@ -22,6 +24,8 @@ def first_waiting(st):
     for position in range(st.state_i[N_BUCKETS]):
         g = st.state_bucket_root[position]
         if first < 0 or goes_before(st, g, first):
+            if CAPS and is_passed_over(st, g):
+                continue  # and so is all of its bucket
             first = g
     return first
 

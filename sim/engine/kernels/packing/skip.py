@@ -11,9 +11,10 @@ from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import end_dispatch, mark_tried, refuse
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import BATCHES, DYNAMIC_ORDER, GANGS, HOLDS
+from sim.engine.kernels.features import BATCHES, CAPS, DYNAMIC_ORDER, GANGS, HOLDS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.packing.fitting import filter_candidates, find_candidates
+from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, first_gang
 from sim.engine.kernels.state import (
@@ -50,7 +51,7 @@ def dispatch_skip(st):
         again = -1
         position = st.state_bucket_position[st.state_match[i]] if i >= 0 else -1
         g = st.state_bucket_root[position] if i >= 0 else -1
-        if HOLDS and first >= 0 and holder < 0 and g >= 0 and g != first:
+        if HOLDS and first >= 0 and holder < 0 and g >= 0 and g != first and _may_hold(st, g):
             holder = first
             hold_machines(st, first)
         if GANGS:
@@ -62,7 +63,7 @@ def dispatch_skip(st):
         if i < 0:
             break
         row = demand_row(st, g)
-        if st.state_i[HARD_CAPS] and not within_cap(
+        if (CAPS or st.state_i[HARD_CAPS]) and not within_cap(
             st, st.w_stage_job[g], st.w_stage_demand, row, 1
         ):
             refuse(st, position)
@@ -92,6 +93,14 @@ def dispatch_skip(st):
         release_machines(st)
     end_dispatch(st)
     clear_dirty(st)
+
+
+@inlined
+def _may_hold(st, g):
+    """Tell whether machines may be held for the first stage before `g` is tried."""
+    if CAPS:
+        return not is_passed_over(st, g)
+    return True
 
 
 @part

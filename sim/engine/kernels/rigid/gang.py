@@ -2,10 +2,11 @@
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, regroup
-from sim.engine.kernels.features import LIMITS
+from sim.engine.kernels.features import CAPS, LIMITS
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import acquire_held, within_cap
 from sim.engine.kernels.state import LAUNCH, N_BUCKETS, N_REFILL, NOW
 from sim.engine.kernels.waiting import goes_before
@@ -101,6 +102,8 @@ def _begin_gang(st, j, n):
         st.state_held_machine[base + n - 1 - i] = st.state_held_machine[base + i]
         st.state_held_machine[base + i] = swapped
     st.state_job_idle_held[j] = n
+    if CAPS:
+        note_running(st, j)
     if st.state_i[LAUNCH]:
         lag = draw_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
         st.state_job_launched[j] = st.state_f[NOW] + lag

@@ -16,9 +16,11 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.features import GANGS
+from sim.engine.kernels.caps import BLOCKS, PASSES
+from sim.engine.kernels.features import CAPS, GANGS
 from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.passing import is_passed_over, note_running, over_to_start
 from sim.engine.kernels.resources import acquire_held, clear_dirty
 from sim.engine.kernels.rigid.gang import fill_held
 from sim.engine.kernels.rigid.replan_nodes import (
@@ -242,6 +244,8 @@ def _begin_cycle(st):
         if g < 0:
             continue
         j = st.w_stage_job[g]
+        if CAPS and is_passed_over(st, g):
+            continue
         if not st.state_job_listed[j]:
             st.state_job_listed[j] = 1
             st.state_planned_jobs[n] = j
@@ -261,6 +265,12 @@ def _run_main(st, is_full):
         st.state_node_allowed[node] = st.state_node_completing[node] == 0
     for i in range(n):
         j = st.state_planned_jobs[i]
+        if CAPS:
+            over = over_to_start(st, st.state_job_ready_head[j])
+            if over == PASSES:
+                continue
+            if over == BLOCKS:
+                return
         if not may_fit(st, j) or list_room(st, j, st.state_node_now) < job_width(st, j):
             return
         choose_nodes(st, j)
@@ -282,6 +292,12 @@ def _plan(st):
     first_waiting = -1
     for i in range(n):
         j = st.state_planned_jobs[i]
+        if CAPS:
+            over = over_to_start(st, st.state_job_ready_head[j])
+            if over == PASSES:
+                continue
+            if over == BLOCKS:
+                break
         may_wait = st.p_replan[RESERVED] == 0 or n_reserved < st.p_replan[RESERVED]
         if i <= last and n_tried < st.p_replan[DEPTH]:
             start, was_tried = _plan_job(st, now, j, may_wait)
@@ -300,9 +316,22 @@ def _plan(st):
             first_waiting = j
         if i >= last:
             break
+    if CAPS:
+        first_waiting = _first_within(st, n)
     st.state_node_allowed[:] = 1
     is_marked = first_waiting >= 0 and list_room(st, first_waiting, st.state_node_now) > 0
     return n_started > 0 or is_marked
+
+
+@part
+def _first_within(st, n):
+    """Return the first of the `n` listed jobs that waits and is not passed over, -1 for none."""
+    for i in range(n):
+        j = st.state_planned_jobs[i]
+        g = st.state_job_ready_head[j]
+        if st.state_job_started[j] == 0 and not is_passed_over(st, g):
+            return j
+    return -1
 
 
 @part
@@ -392,6 +421,8 @@ def _admit(st, j):
         acquire_held(st, j, machine)
         st.state_held_machine[base + n - 1 - i] = machine  # a stack: the first slot on top
     st.state_job_idle_held[j] = n
+    if CAPS:
+        note_running(st, j)
     if st.state_i[LAUNCH]:
         st.state_job_launched[j] = st.state_f[NOW] + draw_lag(st, first)
     fill_held(st, j)

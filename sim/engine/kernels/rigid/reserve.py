@@ -23,8 +23,10 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.features import GANGS, PLACES
+from sim.engine.kernels.caps import BLOCKS, WITHIN
+from sim.engine.kernels.features import CAPS, GANGS, PLACES
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.passing import over_to_start
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.rigid.gang import admit_gang
 from sim.engine.kernels.rigid.places import (
@@ -154,6 +156,8 @@ def _reserve(st, n, reserves_all):
     """
     now, left = st.state_f[NOW], st.state_i[RESERVATIONS]
     i = n_left_out = 0
+    if CAPS:
+        st.state_queue_blocked[:] = 0
     while i < n and left > 0:
         j = st.state_waiting_jobs[i]
         i += 1
@@ -164,6 +168,11 @@ def _reserve(st, n, reserves_all):
                 continue
             st.state_job_position[j] = 0
         start = st.state_job_reserved[j]
+        if CAPS and _waits_for_cap(st, j):
+            if start >= now:
+                _give_back(st, j, start)
+            st.state_job_reserved[j] = math.nan
+            continue
         if start > now and not st.state_i[RELEASED]:
             continue
         if start >= now:
@@ -183,6 +192,15 @@ def _reserve(st, n, reserves_all):
             st.state_waiting_jobs[n - n_left_out + k] = st.state_waiting_jobs[k]
         return n - n_left_out
     return i
+
+
+@inlined
+def _waits_for_cap(st, j):
+    """Tell whether job `j` exceeds a cap, or is behind another one of its queue that blocks it."""
+    over = over_to_start(st, st.state_job_ready_head[j])
+    if over == BLOCKS:
+        st.state_queue_blocked[st.w_job_org[j]] = 1
+    return over != WITHIN or st.state_queue_blocked[st.w_job_org[j]] != 0
 
 
 @inlined
@@ -223,6 +241,8 @@ def _backfill(st, i, n):
         order[i] = order[left]
         order[left] = j
         sink(st, i, left, 0)
+        if CAPS and over_to_start(st, st.state_job_ready_head[j]) != WITHIN:
+            continue
         if _reserve_now(st, j):
             _start(st, j)
 

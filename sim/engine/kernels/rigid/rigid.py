@@ -9,8 +9,9 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.features import GANGS, PLACES
+from sim.engine.kernels.features import CAPS, GANGS, PLACES
 from sim.engine.kernels.launch import next_lag
+from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.state import BY_PLACE, LAUNCH, N_SCAN, NOW
 
 
@@ -53,6 +54,9 @@ def list_waiting(st):
         if g < 0:
             continue
         j = st.w_stage_job[g]
+        if CAPS and is_passed_over(st, g):
+            st.state_job_reserved[j] = math.nan
+            continue
         is_running = GANGS and st.w_job_min_tasks[j] > 0 and not is_waiting_gang(st, j)
         if st.state_job_position[j] == 0 and not is_running:
             st.state_waiting_jobs[n] = j
