@@ -18,6 +18,7 @@ FAULTS = {
     "slowdowns": ("every_s", "last_s", "speed", "until_s"),
 }
 LAUNCH, STAGE_LAG = "launch_s", "stage_lag_s"
+LIMITS, ACCOUNTS = "limits", "accounts"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -37,6 +38,8 @@ _KEYS = (
     PRICE,
     LAUNCH,
     STAGE_LAG,
+    LIMITS,
+    ACCOUNTS,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -75,6 +78,8 @@ def check(config: Mapping[str, Any]) -> None:
         Launch.parse(config[LAUNCH], name=f"cluster.{LAUNCH}")
     if config.get(STAGE_LAG) is not None:
         check_value(f"cluster.{STAGE_LAG}", config[STAGE_LAG], NotNegative)
+    check_value(f"cluster.{LIMITS}", config.get(LIMITS), list[Mapping[str, Any]] | None)
+    Cluster.slots(1).with_limits(config.get(LIMITS) or (), config.get(ACCOUNTS))
 
 
 def cost_month(config: Mapping[str, Any], machines: float) -> float | None:
