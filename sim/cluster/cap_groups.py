@@ -193,10 +193,12 @@ def _throttles(columns: Columns) -> dict[str, float] | None:
     if not {_ARRAY, _THROTTLE} <= set(jobs.column_names):
         return None
     array, throttle = values(jobs, _ARRAY), values(jobs, _THROTTLE)
-    by_array: dict[str, float] = {}
     texts = names(jobs, _ARRAY)
-    for j in np.flatnonzero(throttle > 0).tolist():
-        name, number = texts[int(array[j])], float(throttle[j])
-        if name:
-            by_array[name] = min(by_array.get(name, number), number)
+    smallest = np.full(len(texts), np.inf)
+    np.minimum.at(smallest, array[throttle > 0], throttle[throttle > 0])
+    by_array = {
+        name: number
+        for name, number in zip(texts, smallest.tolist(), strict=True)
+        if name and number < np.inf
+    }
     return by_array or None

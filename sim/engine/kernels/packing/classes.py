@@ -27,12 +27,11 @@ def dispatch_classes(st):
     """Start all tasks that may start now, in order, each in a pool that nobody before it keeps."""
     st.state_queue_barred[:] = 0
     hint_stage, hint = -1, 0
-    started = False
+    is_barred = may_retry = False
     while True:
         g = _first_unbarred(st)
-        if CAPS and g < 0 and started:
-            # tasks that just started may be evicted, or let jobs pass that barred
-            started = False
+        if CAPS and g < 0 and may_retry:
+            is_barred = may_retry = False
             st.state_queue_barred[:] = 0
             continue
         if g < 0:
@@ -43,9 +42,10 @@ def dispatch_classes(st):
         if GANGS and is_waiting_gang(st, j):
             if barred == 0 and gang_within_cap(st, j) and gang_fits(st, j):
                 admit_waiting(st, j)
-                started = True
+                may_retry |= is_barred
             else:
                 st.state_queue_barred[queue] = ALL
+                is_barred = True
             continue
         row, machine = demand_row(st, g), -1
         if within_cap(st, j, st.w_stage_demand, row, 1):
@@ -57,11 +57,13 @@ def dispatch_classes(st):
                     st.state_queue_barred[:] = 0
         if machine < 0:
             st.state_queue_barred[queue] = barred | st.w_stage_pools[g]
+            is_barred = True
             continue
         hint_stage, hint = g, machine
         one_queue = len(st.state_queue_root) == 1
         start_task(st, g, machine, False, startable(st, g, machine) if BATCHES and one_queue else 1)
-        started = True
+        # a task that just started may be evicted, or have others pass a job that bars
+        may_retry |= is_barred or (EVICTS and st.state_i[EVICTING] != 0)
     clear_dirty(st)
 
 
