@@ -62,8 +62,9 @@ def dispatch_classes(st):
         hint_stage, hint = g, machine
         one_queue = len(st.state_queue_root) == 1
         start_task(st, g, machine, False, startable(st, g, machine) if BATCHES and one_queue else 1)
-        # a task that just started may be evicted, or have others pass a job that bars
-        may_retry |= is_barred or (EVICTS and st.state_i[EVICTING] != 0)
+        may_retry |= is_barred  # others may pass the job that barred
+        if EVICTS and st.state_i[EVICTING]:
+            may_retry = True  # the task may be evicted
     clear_dirty(st)
 
 
