@@ -95,7 +95,7 @@ def _submit_or_wait(st, j):
         _submit(st, j)
 
 
-@part
+@inlined
 def _submit(st, j):
     """Submit job `j` now, or reject it, and fail those that wait for it, if a cap is reached."""
     if CAPS and not may_submit(st, j):
