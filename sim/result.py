@@ -31,7 +31,8 @@ class Result(Run):
         Start of the job's first task and end of its last one, or of its limit of run time, s; NaN
         if it never started or ended.
     job_failed : (J,) bool
-        True if the job failed: an input was missing, or it was ended at its limit of run time.
+        True if the job failed: an input was missing, it was ended at its limit of run time, or it
+        was rejected.
     records : sim.engine.record.TaskRecords or None
         Start, end and machine of each task or batch of like tasks; None with record="jobs", as the
         next six. Of a task that never completed NaN, and machine -1; its attempts are in `stops`.
@@ -55,6 +56,8 @@ class Result(Run):
         Run limits that the policy set: time (s; NaN for before the run), jobs, limits.
     job_timeout : (J,) bool or None
         True if the job was ended at its limit; None where the cluster does not enforce them.
+    job_rejected : (J,) bool or None
+        True if the job was refused at submission, by a cap of submitted jobs; None for none.
     own : sim.engine.record.Run or None
         The same run on its own clock, if that is not the workload's (`sim.engine.clock`). Take
         differences between times from `on_own_clock`: those of epoch seconds lack small digits.
@@ -97,8 +100,10 @@ class Result(Run):
         code = self.job_failed.astype(np.int8)
         if self.job_timeout is not None:
             code += self.job_timeout
+        if self.job_rejected is not None:
+            code += 2 * self.job_rejected
         outcome = pa.DictionaryArray.from_arrays(
-            pa.array(code), pa.array(["done", "failed", "timeout"])
+            pa.array(code), pa.array(["done", "failed", "timeout", "rejected"])
         )
         return pa.table(
             {

@@ -18,6 +18,7 @@ FAULTS = {
     "slowdowns": ("every_s", "last_s", "speed", "until_s"),
 }
 LAUNCH, STAGE_LAG, ENFORCES = "launch_s", "stage_lag_s", "enforce_limits"
+LIMITS, ACCOUNTS = "limits", "accounts"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -38,6 +39,8 @@ _KEYS = (
     LAUNCH,
     STAGE_LAG,
     ENFORCES,
+    LIMITS,
+    ACCOUNTS,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -77,6 +80,8 @@ def check(config: Mapping[str, Any]) -> None:
     if config.get(STAGE_LAG) is not None:
         check_value(f"cluster.{STAGE_LAG}", config[STAGE_LAG], NotNegative)
     check_value(f"cluster.{ENFORCES}", config.get(ENFORCES), bool | None)
+    check_value(f"cluster.{LIMITS}", config.get(LIMITS), list[Mapping[str, Any]] | None)
+    Cluster.slots(1).with_limits(config.get(LIMITS) or (), config.get(ACCOUNTS))
 
 
 def cost_month(config: Mapping[str, Any], machines: float) -> float | None:

@@ -37,6 +37,7 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
     cluster = cluster_size.build_shape(shape, count, config.get("fungible") or ())
     queues = _queues(workload, config)
     cluster = cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
+    cluster = cluster.with_limits(config.get("limits") or (), config.get("accounts"))
     try:
         check_room(workload, bare)
         check_fits(workload, cluster)
@@ -69,7 +70,7 @@ def with_faults(
     if config.get("stage_lag_s"):
         cluster = cluster.with_stage_lag(config["stage_lag_s"])
     if config.get("enforce_limits"):
-        cluster = cluster.with_limits()
+        cluster = cluster.with_enforced_limits()
     launch_s = None if getattr(policy, "has_own_lag", False) else config.get("launch_s")
     return cluster.with_launch(launch_s, seed) if launch_s else cluster
 

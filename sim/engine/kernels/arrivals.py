@@ -3,13 +3,15 @@
 A job that polls is submitted at the later of its own time and ``w_job_poll_lag`` after its last
 hard input was made; it fails when one of them fails. A blind job is submitted at its own time and
 fails then if a hard input is missing, whether it is late or failed.
+A job beyond a cap of submitted jobs is rejected: it fails with all that poll for its output.
 Stages that lag behind their parents open here too.
 """
 
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import INPUTS
+from sim.engine.kernels.caps import may_submit
+from sim.engine.kernels.features import CAPS, INPUTS
 from sim.engine.kernels.heaps import due_pop, due_push
 from sim.engine.kernels.jobs import JOB_FAILED, emit
 from sim.engine.kernels.lifecycle import BLIND, POLL, open_stage, submit_job
@@ -22,7 +24,7 @@ from sim.engine.kernels.state import (
     NOW,
 )
 
-MISSES_INPUT, TIMED_OUT = 1, 2
+MISSES_INPUT, TIMED_OUT, REJECTED = 1, 2, 3
 """Codes of ``out_job_failed``."""
 
 
@@ -59,7 +61,7 @@ def arrivals(st):
     now, job, n_jobs = st.state_f[NOW], st.state_i[NEXT_JOB], len(st.w_job_submit)
     if not INPUTS:
         while job < n_jobs and st.w_job_submit[job] <= now:
-            submit_job(st, job)
+            _submit(st, job)
             job += 1
         st.state_i[NEXT_JOB] = job
         return
@@ -73,8 +75,7 @@ def arrivals(st):
             job += 1
         elif due >= 0:
             due_pop(st)
-            st.out_job_submit[due] = now
-            submit_job(st, due)
+            _submit(st, due)
         else:
             return
 
@@ -92,14 +93,24 @@ def _submit_or_wait(st, j):
     elif mode == POLL and st.state_job_due[j] > st.state_f[NOW]:
         due_push(st, j)
     else:
-        submit_job(st, j)
+        _submit(st, j)
+
+
+@inlined
+def _submit(st, j):
+    """Submit job `j` now, or reject it, and fail those that wait for it, if a cap is reached."""
+    if CAPS and not may_submit(st, j):
+        fail(st, j, REJECTED)
+        return
+    st.out_job_submit[j] = st.state_f[NOW]
+    submit_job(st, j)
 
 
 @part
 def fail(st, first, why):
     """Fail job `first`, and with it the jobs that poll for its output, transitively.
 
-    `why` it does: MISSES_INPUT or TIMED_OUT. The others miss an input.
+    `why` it does: MISSES_INPUT, TIMED_OUT or REJECTED. The others miss an input.
     """
     st.out_job_failed[first] = why
     if not INPUTS:

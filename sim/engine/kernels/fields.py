@@ -35,6 +35,11 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_allowed", "i8", "J:CHOOSES", INPUT),  # classes that a held slot may be on, as bits
     ("w_job_pools", "i8", "J:CLASSES", INPUT),  # pools in which it may be, as bits
     ("w_job_held0", "i8", "J+1:GANGS", INPUT),  # first entry of state_held_machine
+    # caps: the groups of each job, and its limit, if its minutes are counted: s, and whole ones
+    ("w_job_group0", "i8", "J+1:CAPS", INPUT),
+    ("w_job_group", "i4", "*", INPUT),
+    ("w_job_cap_limit_s", "f8", "J:CAPS", INPUT),
+    ("w_job_cap_limit", "i8", "J:CAPS", INPUT),
     ("w_job_input_mode", "i1", "J:INPUTS", INPUT),  # 0 ignores inputs, 1 blind, 2 polls
     ("w_job_poll_lag", "f8", "J:INPUTS", INPUT),  # s
     ("w_input0", "i8", "J+1:INPUTS", INPUT),  # first reader of a job's output
@@ -49,6 +54,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_stage_pools", "i8", "G:CLASSES", INPUT),  # pools of machines it can run in, as bits
     # stages of a kind have the same demand and may run on the same machines
     ("w_stage_kind", "i4", "G:KINDS", INPUT),
+    ("w_stage_running_kind", "i4", "G:CAPS", INPUT),  # while caps count its job as running
     # bit 0: its ready tasks are a heap, bit 1: has one-to-one children
     ("w_stage_o2o", "i1", "G", INPUT),
     ("w_stage_uniform", "i1", "*", INPUT),  # its tasks run in the order of rows in any case
@@ -88,6 +94,11 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_launch_key", "i8", "*", INPUT),  # two words of 32 bits
     ("c_org_cap", "i8", "O, R", INPUT),  # hard caps
     ("c_org_weight", "f8", "O", INPUT),
+    # groups of jobs with a cap (`sim.engine.kernels.caps`)
+    ("c_group_cap", "i8", "*", INPUT),  # jobs, quanta, or quanta × s
+    ("c_group_counts", "i1", "*", INPUT),
+    ("c_group_resource", "i4", "*", INPUT),
+    ("c_group_blocks", "i1", "*", INPUT),
     # the policy's columns
     ("p_job_key", "f8", "J", INPUT),
     ("p_job_queue", "i4", "J", INPUT),
@@ -145,6 +156,13 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_idle_held", "i4", "J:GANGS", -1),  # held slots that are idle; -1 not admitted
     ("state_job_is_over", "i1", "J:EVICTS", 0),  # it runs more tasks than its limit
     ("state_job_evicted", "i4", "J:EVICTS", 0),  # its tasks that are about to be evicted
+    # caps: jobs that count as running, from when on, whole s left to their limits; and such jobs
+    ("state_job_counted", "i1", "J:CAPS", 0),
+    ("state_job_counted_s", "f8", "J:CAPS", 0),
+    ("state_job_limit_left", "i8", "J:CAPS", INPUT),
+    ("state_job_limited", "i1", "J:CAPS", 0),
+    ("state_limited_jobs", "i4", "J:CAPS", 0),
+    ("state_group_used", "i8", "*", INPUT),
     # jobs that need the outputs of others
     ("state_job_missing", "i4", "J:INPUTS", INPUT),  # hard inputs that do not exist yet
     ("state_job_due", "f8", "J:INPUTS", 0),  # s, once they exist
@@ -359,6 +377,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_sum_running", "i4", "J:CHECKS", 0),
     ("state_sum_queue", "i8", "Q:CHECKS, R", 0),
     ("state_sum_org", "i8", "O:CHECKS, R", 0),
+    ("state_sum_group", "i8", "*", INPUT),
     ("state_sum_is_free", "i1", "S:CHECKS", 0),  # the slot is on the stack of free ones
     # events for the policy
     ("state_event_kind", "i4", "V", 0),
