@@ -31,8 +31,8 @@ class Result(Run):
         Start of the job's first task and end of its last one, or of its limit of run time, s; NaN
         if it never started or ended.
     job_failed : (J,) bool
-        True if the job failed, because an input was missing or it was ended at its limit of run
-        time, or was never released.
+        True if the job failed: an input was missing, it was ended at its limit of run time, it was
+        rejected, or it was never released.
     job_eligible : (J,) float64 or None
         When the job could start, s: submitted, and released by its begin time and other jobs; NaN
         if never. None if no job waits for those (`sim.workload.releases`).
@@ -61,6 +61,8 @@ class Result(Run):
         Run limits that the policy set: time (s; NaN for before the run), jobs, limits.
     job_timeout : (J,) bool or None
         True if the job was ended at its limit; None where the cluster does not enforce them.
+    job_rejected : (J,) bool or None
+        True if the job was refused at submission, by a cap of submitted jobs; None for none.
     own : sim.engine.record.Run or None
         The same run on its own clock, if that is not the workload's (`sim.engine.clock`). Take
         differences between times from `on_own_clock`: those of epoch seconds lack small digits.
@@ -104,11 +106,12 @@ class Result(Run):
         code = self.job_failed.astype(np.int8)
         if self.job_timeout is not None:
             code += self.job_timeout
+        if self.job_rejected is not None:
+            code += 2 * self.job_rejected
         if len(self.job_unreleased):
-            code += 2 * self.job_unreleased
-        outcome = pa.DictionaryArray.from_arrays(
-            pa.array(code), pa.array(["done", "failed", "timeout", "never released"])
-        )
+            code += 3 * self.job_unreleased
+        outcomes = ["done", "failed", "timeout", "rejected", "never released"]
+        outcome = pa.DictionaryArray.from_arrays(pa.array(code), pa.array(outcomes))
         return pa.table(
             {
                 "job_id": self.workload.jobs["job_id"],

@@ -13,6 +13,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import NotNegative, check
 from sim.base.plugins import check_names
 from sim.base.text import format_count
+from sim.cluster.caps import Cap, parse_accounts
 from sim.cluster.classes import parse_kinds, share_of_kinds
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 from sim.cluster.launch import NO_LAUNCH, Launch, LaunchSpec
@@ -77,6 +78,10 @@ class Cluster:
     devices : str or None
         The resource that comes in whole devices of 1: a task takes a part of one of them, or whole
         ones.
+    limits : tuple of Cap
+        Caps of users, accounts, QOS and so on (`sim.cluster.caps`); none by default.
+    accounts : mapping of str to str
+        The account above each account, whose caps hold for it, too.
     """
 
     resources: tuple[str, ...]
@@ -96,6 +101,8 @@ class Cluster:
     partitions: tuple[tuple[str, ...], ...] = ()
     default_partition: str = ""
     devices: str | None = None
+    limits: tuple[Cap, ...] = ()
+    accounts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def slots(cls, n: int) -> Cluster:
@@ -232,6 +239,27 @@ class Cluster:
             raise InputError(f"hard queue shares add up to {total:g}; the limit is 1")
         return replace(self, queue_mode=mode, queue_share=shares_by_queue)
 
+    def with_limits(
+        self, limits: Sequence[Mapping[str, Any]], accounts: Mapping[str, str] | None = None
+    ) -> Cluster:
+        """Return the same cluster, with caps on what jobs may run or use at once.
+
+        Parameters
+        ----------
+        limits : sequence of mapping
+            Rows such as ``{"of": "running_jobs", "by": ["user"], "at_most": 8}``; `sim.cluster
+            .caps.Cap` has the keys.
+        accounts : mapping of str to str, optional
+            The account above each account; a cap of that one holds for both together.
+
+        Raises
+        ------
+        InputError
+            If a row is invalid, or an account above itself.
+        """
+        rows = tuple(Cap.parse(row, f"limits[{i}]") for i, row in enumerate(limits))
+        return replace(self, limits=rows, accounts=parse_accounts(accounts))
+
     def with_outages(self, outages: Outages) -> Cluster:
         """Return the same cluster with machine outages.
 
@@ -296,7 +324,7 @@ class Cluster:
         check("stage_lag_s", stage_lag_s, NotNegative)
         return replace(self, stage_lag_s=float(stage_lag_s))
 
-    def with_limits(self, enforce: bool = True) -> Cluster:
+    def with_enforced_limits(self, enforce: bool = True) -> Cluster:
         """Return the same cluster, which ends jobs at their limits of run time, or does not."""
         return replace(self, enforce_limits=bool(enforce))
 

@@ -10,6 +10,7 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, did_you_mean
 from sim.base.memory import check_memory
 from sim.cluster.allowed import allowed_codes
+from sim.cluster.cap_checks import check_caps
 from sim.cluster.classes import ANY, SEPARATOR, capacity_in_quanta, quanta_per_device
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns, capacity_quanta, job_stage0, stage_demand
@@ -47,6 +48,7 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     if cluster.queue_mode == "hard":
         share = queue_quanta(workload, cluster, capacity.sum(axis=0))
         _check_queues(workload, demand, gangs, quantum, resources, share)
+    check_caps(workload, cluster, demand, quantum, resources)
 
 
 def has_constraints(columns: Columns, cluster: Cluster) -> bool:

@@ -185,7 +185,7 @@ class Recorder:
         self._uniform = arrays["w_stage_uniform"]
         self._speed, self._kind = arrays["w_stage_speed"], arrays["c_mach_kind"]
         left_out = {"machine"} if "POOL" in features else set()
-        if "INPUTS" not in features:  # else jobs may fail, and their tasks never run
+        if not {"INPUTS", "CAPS"} & set(features):  # else jobs may fail, and their tasks never run
             left_out.add("count")
         names = [name for name in _COLUMNS if "BATCHES" in features and name not in left_out]
         few_machines = len(arrays["state_mach_free"]) <= np.iinfo(np.int16).max

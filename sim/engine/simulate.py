@@ -17,7 +17,7 @@ from sim.engine.accounts import broken_account
 from sim.engine.batches import Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
-from sim.engine.kernels.release import TIMED_OUT
+from sim.engine.kernels.release import REJECTED, TIMED_OUT
 from sim.engine.kernels.run import compiled_variant
 from sim.engine.layout import lay_out
 from sim.engine.layout.tasks import update_tasks
@@ -77,6 +77,7 @@ def simulate(
         job_timeout=jobs["failed"] == TIMED_OUT if cluster.enforce_limits else None,
         job_eligible=eligible_s,
         job_unreleased=unreleased,
+        job_rejected=jobs["failed"] == REJECTED if cluster.limits else None,
         records=recorder.records(workload.columns, task_order) if record_tasks else None,
         stopped=recorder.stopped() if record_tasks else None,
         task_devices=devices,
@@ -196,5 +197,6 @@ def _stuck(workload: Workload, arrays: dict[str, NDArray[Any]]) -> str:
     return (
         f"{len(left)} jobs can never go on after {arrays['state_f'][layout.NOW]:g} s ({job_names}"
         f"{rest}): nothing runs and no event will come; check whether a run limit or start gate of "
-        "the policy stays at its limit, or whether it waits for an event it did not subscribe to"
+        "the policy stays at its limit, whether it waits for an event it did not subscribe to, or "
+        "whether a job beyond a cap that blocks stands before jobs that have begun"
     )

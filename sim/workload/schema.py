@@ -238,7 +238,14 @@ BILLING: Final = (
     Column("account", CATEGORY, "name", "account that pays for it; '' if unknown", ""),
     Column("qos", CATEGORY, "name", "its quality of service; '' if unknown", ""),
 )
-"""Optional columns of ``jobs`` in logs of Slurm, for fair share and priorities."""
+"""Optional columns of ``jobs`` in logs of Slurm, for fair share, priorities and caps."""
+ARRAY: Final = (
+    Column("array", CATEGORY, "name", "array of jobs that it belongs to; '' for none", ""),
+    Column(
+        "throttle", pa.int32(), "jobs", "most jobs of its array that run at once; 0: any", 0, low=0
+    ),
+)
+"""Optional columns of ``jobs`` that are elements of arrays (Slurm's ``--array=1-100%4``)."""
 COUNT: Final = Column(
     "count", pa.int64(), "tasks", "the row stands for this many tasks, one after the other", low=1
 )
@@ -259,6 +266,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         ELIGIBLE,
         SUBMITTED,
         *BILLING,
+        *ARRAY,
         PARTITION,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),

@@ -19,6 +19,7 @@ FAULTS = {
 }
 LAUNCH, STAGE_LAG, ENFORCES = "launch_s", "stage_lag_s", "enforce_limits"
 UNMET_KEY = "unmet_dependencies"
+LIMITS, ACCOUNTS = "limits", "accounts"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -40,6 +41,8 @@ _KEYS = (
     STAGE_LAG,
     ENFORCES,
     UNMET_KEY,
+    LIMITS,
+    ACCOUNTS,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -81,6 +84,8 @@ def check(config: Mapping[str, Any]) -> None:
     check_value(f"cluster.{ENFORCES}", config.get(ENFORCES), bool | None)
     if UNMET_KEY in config:
         check_value(f"cluster.{UNMET_KEY}", config[UNMET_KEY], Unmet)
+    check_value(f"cluster.{LIMITS}", config.get(LIMITS), list[Mapping[str, Any]] | None)
+    Cluster.slots(1).with_limits(config.get(LIMITS) or (), config.get(ACCOUNTS))
 
 
 def cost_month(config: Mapping[str, Any], machines: float) -> float | None:

@@ -37,6 +37,7 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
     cluster = cluster_size.build_shape(shape, count, config.get("fungible") or ())
     queues = _queues(workload, config)
     cluster = cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
+    cluster = cluster.with_limits(config.get("limits") or (), config.get("accounts"))
     try:
         check_room(workload, bare)
         check_fits(workload, cluster)
@@ -69,7 +70,7 @@ def with_faults(
     if config.get("stage_lag_s"):
         cluster = cluster.with_stage_lag(config["stage_lag_s"])
     if config.get("enforce_limits"):
-        cluster = cluster.with_limits()
+        cluster = cluster.with_enforced_limits()
     unmet = config.get("unmet_dependencies", cluster.unmet_dependencies)
     if unmet != cluster.unmet_dependencies:
         cluster = cluster.with_unmet_dependencies(unmet)

@@ -1,16 +1,19 @@
 """Arrival of jobs: at their time of submission, or later, once they are released.
 
-`sim.engine.kernels.release` says when that is. Stages that lag behind their parents open here too.
+`sim.engine.kernels.release` says when that is. A job beyond a cap of submitted jobs is rejected: it
+fails with all that then can never be released. Stages that lag behind their parents open here too.
 """
 
 import math
 
 from sim.base.jit import inlined
-from sim.engine.kernels.features import INPUTS
+from sim.engine.kernels.caps import may_submit
+from sim.engine.kernels.features import CAPS, INPUTS
 from sim.engine.kernels.heaps import due_pop, due_push
 from sim.engine.kernels.lifecycle import open_stage, submit_job
 from sim.engine.kernels.release import (
     MISSES_INPUT,
+    REJECTED,
     fail_job,
     free_at,
     is_refused,
@@ -59,7 +62,7 @@ def arrivals(st):
     now, job, n_jobs = st.state_f[NOW], st.state_i[NEXT_JOB], len(st.w_job_submit)
     if not INPUTS:
         while job < n_jobs and st.w_job_submit[job] <= now:
-            submit_job(st, job)
+            _submit(st, job)
             job += 1
         st.state_i[NEXT_JOB] = job
         return
@@ -100,5 +103,9 @@ def _submit_or_wait(st, j):
 
 @inlined
 def _submit(st, j):
+    """Submit job `j` now, or reject it if a cap is reached."""
+    if CAPS and not may_submit(st, j):
+        fail_job(st, j, REJECTED)
+        return
     st.out_job_submit[j] = submitted_at(st, j)
     submit_job(st, j)

@@ -9,7 +9,8 @@ instant is over: its end in the heap, and the row of its first task, stay as the
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import DYNAMIC_ORDER, LIMITS, POOL
+from sim.engine.kernels.caps import count_within
+from sim.engine.kernels.features import CAPS, DYNAMIC_ORDER, LIMITS, POOL
 from sim.engine.kernels.heaps import fin_push
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.service import accrue
@@ -160,8 +161,8 @@ def keeps_rank(st, j, queue):
 def startable(st, g, machine):
     """Count the like tasks of stage `g` that start on `machine` before its job's turn is over.
 
-    That is until its run limit or gate, the first k that it is asked for, the cap of its
-    organisation, or the room of the machine is reached; one if starts move its rank.
+    That is until its run limit or gate, the first k that it is asked for, the caps of its
+    organisation and groups, or the room of the machine is reached; one if starts move its rank.
     """
     j = st.w_stage_job[g]
     count = like_tasks(st, g)
@@ -190,4 +191,4 @@ def _fitting(st, g, machine, count):
         if st.state_i[HARD_CAPS]:
             org = st.w_job_org[st.w_stage_job[g]]
             count = min(count, (st.c_org_cap[org, r] - st.state_org_used[org, r]) // demand)
-    return count
+    return count_within(st, st.w_stage_job[g], row, count) if CAPS else count

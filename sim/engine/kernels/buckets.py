@@ -16,7 +16,7 @@ N_NEW, then the rest, up to N_BUCKETS. Room and caps only get tighter within a d
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import GANGS, SCORED
+from sim.engine.kernels.features import CAPS, GANGS, SCORED
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import (
@@ -42,6 +42,8 @@ def is_waiting_gang(st, j):
 def bucket_insert(st, queue, g):
     """Insert stage `g`, which waits in `queue`, into its bucket."""
     kind = st.w_stage_kind[g]
+    if CAPS and st.state_job_counted[st.w_stage_job[g]]:
+        kind = st.w_stage_running_kind[g]
     if GANGS and is_waiting_gang(st, st.w_stage_job[g]):
         kind = gang_kind(st)
     bucket = _bucket_of(st, queue, kind, g)
@@ -63,7 +65,10 @@ def bucket_remove(st, g):
 
 @inlined
 def regroup(st, j):
-    """Move the waiting stages of gang job `j`, which has its slots now, to buckets of their own."""
+    """Move the waiting stages of job `j` to other buckets.
+
+    It is a gang that has its slots now, or a job that begins to run, or runs no more.
+    """
     g = st.state_job_ready_head[j]
     while g >= 0:
         if st.state_stage_bucket[g] >= 0:

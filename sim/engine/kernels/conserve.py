@@ -8,7 +8,8 @@ with SIM_CHECKS=1; without it this is not compiled.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import part
-from sim.engine.kernels.features import BATCHES, GANGS, POOL, USAGE
+from sim.engine.kernels.caps import AMOUNT, MINUTES, SUBMITTED
+from sim.engine.kernels.features import BATCHES, CAPS, GANGS, POOL, USAGE
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import (
@@ -23,7 +24,8 @@ from sim.engine.kernels.state import (
 )
 
 CONSERVED, TIME, MACHINE, OVERFULL, RUNNING, TASKS, JOB, QUEUE, ORGANISATION, CAP = range(10)
-"""Codes of what is broken, in BROKEN; BROKEN_ROW is the machine, job, queue or organisation."""
+GROUP = 10
+"""Codes of what is broken, in BROKEN; BROKEN_ROW is the machine, job, queue or whatever it is."""
 
 
 @part
@@ -38,6 +40,8 @@ def is_broken(st):
         _check_jobs(st)
         if USAGE:
             _check_queues(st)
+        if CAPS:
+            _check_groups(st)
     return st.state_i[BROKEN] != CONSERVED
 
 
@@ -140,3 +144,24 @@ def _check_queues(st):
             is_capped = st.state_i[HARD_CAPS] and r < st.state_i[N_RIGID]
             if is_capped and st.state_org_used[org, r] > st.c_org_cap[org, r]:
                 _break(st, CAP, org)
+
+
+@part
+def _check_groups(st):
+    """Check the counter of each group of jobs, and that none exceeds its cap."""
+    used = st.state_sum_group
+    used[:] = 0
+    for j in range(len(st.state_job_running)):
+        for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
+            n = st.w_job_group[i]
+            counts = st.c_group_counts[n]
+            if counts >= AMOUNT:
+                amount = st.state_sum_job[j, st.c_group_resource[n]]
+                used[n] += amount * st.state_job_limit_left[j] if counts == MINUTES else amount
+            elif counts == SUBMITTED:
+                used[n] += st.state_job_turn[j] >= 0 and st.state_job_left[j] > 0
+            else:
+                used[n] += st.state_job_counted[j]
+    for n in range(len(used)):
+        if used[n] != st.state_group_used[n] or used[n] > st.c_group_cap[n]:
+            _break(st, GROUP, n)

@@ -65,6 +65,9 @@ EVICTS = Feature("EVICTS")
 CHOOSES = Feature("CHOOSES")
 """Tasks choose among machines, are restricted to some, or take devices
 (`sim.engine.kernels.choosing.choice`)."""
+CAPS = Feature("CAPS")
+"""Caps of groups of jobs (`sim.engine.kernels.caps`); strict order goes by buckets then, as with
+CLASSES."""
 CHECKS = Feature("CHECKS")
 """After each instant the accounts are summed anew (`sim.engine.kernels.conserve`): SIM_CHECKS=1."""
 

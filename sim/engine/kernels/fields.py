@@ -35,6 +35,11 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_allowed", "i8", "J:CHOOSES", INPUT),  # classes that a held slot may be on, as bits
     ("w_job_pools", "i8", "J:CLASSES", INPUT),  # pools in which it may be, as bits
     ("w_job_held0", "i8", "J+1:GANGS", INPUT),  # first entry of state_held_machine
+    # caps: the groups of each job, and its limit, if its minutes are counted: s, and whole ones
+    ("w_job_group0", "i8", "J+1:CAPS", INPUT),
+    ("w_job_group", "i4", "*", INPUT),
+    ("w_job_cap_limit_s", "f8", "J:CAPS", INPUT),
+    ("w_job_cap_limit", "i8", "J:CAPS", INPUT),
     ("w_job_input_mode", "i1", "J:INPUTS", INPUT),  # 0 ignores inputs, 1 blind, 2 polls
     ("w_job_poll_lag", "f8", "J:INPUTS", INPUT),  # s
     ("w_input0", "i8", "J+1:INPUTS", INPUT),  # first job that waits for a job, or reads its output
@@ -44,9 +49,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_begin", "f8", "J:RELEASES", INPUT),  # not eligible before, s
     ("w_job_needs_any", "i1", "J:RELEASES", INPUT),  # any of its dependencies, not all
     ("w_job_singleton", "i1", "J:RELEASES", INPUT),
-    ("w_job_group", "i4", "J:RELEASES", INPUT),  # jobs of its user and name; -1: none matter
-    ("w_group0", "i8", "*", INPUT),  # first job of each group
-    ("w_group_job", "i4", "*", INPUT),  # ascending in each
+    ("w_job_name", "i4", "J:RELEASES", INPUT),  # jobs of its user and name; -1: none matter
+    ("w_name_job0", "i8", "*", INPUT),  # first job of each group
+    ("w_name_job", "i4", "*", INPUT),  # ascending in each
     ("w_stage_job", "i4", "G", INPUT),
     ("w_stage_task0", "i8", "G+1", INPUT),
     ("w_stage_demand", "i8", "G:DEMANDS, R", INPUT),  # quanta; one row for a pool of slots
@@ -57,6 +62,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_stage_pools", "i8", "G:CLASSES", INPUT),  # pools of machines it can run in, as bits
     # stages of a kind have the same demand and may run on the same machines
     ("w_stage_kind", "i4", "G:KINDS", INPUT),
+    ("w_stage_running_kind", "i4", "G:CAPS", INPUT),  # while caps count its job as running
     # bit 0: its ready tasks are a heap, bit 1: has one-to-one children
     ("w_stage_o2o", "i1", "G", INPUT),
     ("w_stage_uniform", "i1", "*", INPUT),  # its tasks run in the order of rows in any case
@@ -96,6 +102,11 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_launch_key", "i8", "*", INPUT),  # two words of 32 bits
     ("c_org_cap", "i8", "O, R", INPUT),  # hard caps
     ("c_org_weight", "f8", "O", INPUT),
+    # groups of jobs with a cap (`sim.engine.kernels.caps`)
+    ("c_group_cap", "i8", "*", INPUT),  # jobs, quanta, or quanta × s
+    ("c_group_counts", "i1", "*", INPUT),
+    ("c_group_resource", "i4", "*", INPUT),
+    ("c_group_blocks", "i1", "*", INPUT),
     # the policy's columns
     ("p_job_key", "f8", "J", INPUT),
     ("p_job_queue", "i4", "J", INPUT),
@@ -153,6 +164,13 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_idle_held", "i4", "J:GANGS", -1),  # held slots that are idle; -1 not admitted
     ("state_job_is_over", "i1", "J:EVICTS", 0),  # it runs more tasks than its limit
     ("state_job_evicted", "i4", "J:EVICTS", 0),  # its tasks that are about to be evicted
+    # caps: jobs that count as running, from when on, whole s left to their limits; and such jobs
+    ("state_job_counted", "i1", "J:CAPS", 0),
+    ("state_job_counted_s", "f8", "J:CAPS", 0),
+    ("state_job_limit_left", "i8", "J:CAPS", INPUT),
+    ("state_job_limited", "i1", "J:CAPS", 0),
+    ("state_limited_jobs", "i4", "J:CAPS", 0),
+    ("state_group_used", "i8", "*", INPUT),
     # jobs that need the outputs of others
     ("state_job_missing", "i4", "J:INPUTS", INPUT),  # hard inputs that do not exist yet
     ("state_job_made", "f8", "J:INPUTS", 0),  # submission by its inputs, once they exist, s
@@ -164,8 +182,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_aside", "i1", "J:RELEASES", 0),  # submitted, and waits for others
     ("state_job_begun", "i1", "J:RELEASES", 0),  # a task of it took room
     ("state_job_alone", "i1", "J:RELEASES", 0),  # a singleton for which no other is left
-    ("state_group_first", "i8", "*", INPUT),  # first entry of each group whose job is left
-    ("state_group_running", "i4", "*", INPUT),  # jobs that run
+    ("state_name_first", "i8", "*", INPUT),  # first entry of each group whose job is left
+    ("state_name_running", "i4", "*", INPUT),  # jobs that run
     ("state_failing", "i4", "J:INPUTS", 0),  # jobs that fail together
     # jobs with a limit of run time that have started: a heap by its end
     ("state_job_limit_at", "f8", "J:ENFORCES", inf),  # s, of its entry; inf for none
@@ -376,6 +394,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_sum_running", "i4", "J:CHECKS", 0),
     ("state_sum_queue", "i8", "Q:CHECKS, R", 0),
     ("state_sum_org", "i8", "O:CHECKS, R", 0),
+    ("state_sum_group", "i8", "*", INPUT),
     ("state_sum_is_free", "i1", "S:CHECKS", 0),  # the slot is on the stack of free ones
     # events for the policy
     ("state_event_kind", "i4", "V", 0),

@@ -4,10 +4,12 @@ import math
 
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import less_each, next_run, start_batch
+from sim.engine.kernels.caps import count_submitted
 from sim.engine.kernels.choosing.choice import acquire_task_devices, release_task_devices
 from sim.engine.kernels.faults.rates import begin_task, leave_machine
 from sim.engine.kernels.features import (
     BATCHES,
+    CAPS,
     CHOOSES,
     CLASS_SPEEDS,
     DYNAMIC_ORDER,
@@ -38,6 +40,7 @@ from sim.engine.kernels.jobs import (
     weighted_s,
 )
 from sim.engine.kernels.launch import launch, postpone_opening
+from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.release import job_ends, job_starts
 from sim.engine.kernels.resources import acquire_task, release_task
 from sim.engine.kernels.service import accrue, drop_crossing
@@ -81,6 +84,8 @@ def submit_job(st, j):
     st.state_job_since[j] = st.state_f[NOW]
     st.state_job_queue[j] = kernel_queue(st, j, st.p_job_queue[j])
     update_wait_queue(st, j)
+    if CAPS:
+        count_submitted(st, j, 1)
     for g in range(st.w_job_stage0[j], st.w_job_stage0[j + 1]):
         if st.state_stage_barriers[g] == 0:
             open_stage(st, g)
@@ -169,6 +174,8 @@ def start_task(st, g, machine, in_held_slot, count):
         fin_push(st, start + run_s(st, g, machine, duration), slot)
     if st.state_stage_waiting[g] == 0:
         stage_drained(st, g)
+    if CAPS:
+        note_running(st, j)
     refresh_job(st, j)
 
 
@@ -291,6 +298,9 @@ def _job_done(st, j):
         drop_crossing(st, j)
     if GANGS and st.state_job_idle_held[j] > 0:
         release_slots(st, j)
+    if CAPS:
+        note_running(st, j)
+        count_submitted(st, j, -1)
     if INPUTS:
         job_ends(st, j)
     emit(st, JOB_DONE, j)

@@ -22,7 +22,7 @@ BLIND, POLL = 1, 2
 HARD, _SOFT, AFTER, AFTER_OK, AFTER_NOT_OK, AFTER_ANY = range(6)
 """Kinds of edges between jobs (`sim.workload.schema.JOB_EDGE_KINDS`)."""
 DONE, FAILED = 0, 1
-MISSES_INPUT, TIMED_OUT = 1, 2
+MISSES_INPUT, TIMED_OUT, REJECTED = 1, 2, 3
 """Codes of ``out_job_failed``."""
 NEVER = -1
 """Value of `state_job_unmet` of jobs whose dependencies can never be met."""
@@ -51,7 +51,7 @@ def is_refused(st, j):
     if st.w_job_input_mode[j] == BLIND and st.state_job_missing[j] > 0:
         return True
     if RELEASES:
-        _test_alone(st, st.w_job_group[j], j + 1)
+        _test_alone(st, st.w_job_name[j], j + 1)
         return st.state_i[CANCELS] > 0 and st.state_job_unmet[j] == NEVER
     return False
 
@@ -86,8 +86,8 @@ def job_starts(st, j):
     if st.state_job_begun[j]:
         return
     st.state_job_begun[j] = 1
-    if st.w_job_group[j] >= 0:
-        st.state_group_running[st.w_job_group[j]] += 1
+    if st.w_job_name[j] >= 0:
+        st.state_name_running[st.w_job_name[j]] += 1
     for e in range(st.w_input0[j], st.w_input0[j + 1]):
         if st.w_input_kind[e] == AFTER:
             _meet(st, st.w_input_reader[e], st.state_f[NOW] + st.w_input_delay[e])
@@ -103,7 +103,7 @@ def job_ends(st, j):
 def fail_job(st, j, why):
     """Fail job `j`, and with it those that then can never be submitted or eligible.
 
-    `why` it does: MISSES_INPUT or TIMED_OUT. The others miss an input.
+    `why` it does: MISSES_INPUT, TIMED_OUT or REJECTED. The others miss an input.
     """
     st.out_job_failed[j] = why
     if not INPUTS:
@@ -148,9 +148,9 @@ def _follow(st, j, outcome, n):
             st.out_job_failed[reader] = MISSES_INPUT
             st.state_failing[n] = reader
             n += 1
-    if RELEASES and st.w_job_group[j] >= 0:
-        st.state_group_running[st.w_job_group[j]] -= st.state_job_begun[j]
-        _test_alone(st, st.w_job_group[j], st.state_i[NEXT_JOB])
+    if RELEASES and st.w_job_name[j] >= 0:
+        st.state_name_running[st.w_job_name[j]] -= st.state_job_begun[j]
+        _test_alone(st, st.w_job_name[j], st.state_i[NEXT_JOB])
     return n
 
 
@@ -231,13 +231,13 @@ def _test_alone(st, group, n_seen):
     """
     if group < 0:
         return
-    i = st.state_group_first[group]
-    while i < st.w_group0[group + 1] and _is_gone(st, st.w_group_job[i]):
+    i = st.state_name_first[group]
+    while i < st.w_name_job0[group + 1] and _is_gone(st, st.w_name_job[i]):
         i += 1
-    st.state_group_first[group] = i
-    if i == st.w_group0[group + 1] or st.state_group_running[group] > 0:
+    st.state_name_first[group] = i
+    if i == st.w_name_job0[group + 1] or st.state_name_running[group] > 0:
         return
-    j = st.w_group_job[i]
+    j = st.w_name_job[i]
     if st.w_job_singleton[j] and not st.state_job_alone[j] and j < n_seen:
         st.state_job_alone[j] = 1
         _meet(st, j, st.state_f[NOW])

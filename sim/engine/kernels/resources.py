@@ -1,8 +1,9 @@
 """Room on machines, and the accounts of organisations and queues: acquire and release."""
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.caps import WITHIN, count_amount, over_cap
 from sim.engine.kernels.choosing.devices import can_run
-from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, USAGE, VARIABLE_ENDS
+from sim.engine.kernels.features import CAPS, CHOOSES, CLASSES, HOLDS, USAGE, VARIABLE_ENDS
 from sim.engine.kernels.state import (
     BARRED,
     CONSTRAINED,
@@ -59,7 +60,9 @@ def is_kept(st, demand, row, machine):
 
 @part
 def within_cap(st, j, demand, row, times):
-    """Tell whether the organisation of job `j` may use `times` the demand in `row` more."""
+    """Tell whether job `j` may use `times` the demand in `row` more: its share, and its caps."""
+    if CAPS and over_cap(st, j, demand, row, times) != WITHIN:
+        return False
     if not st.state_i[HARD_CAPS]:
         return True
     org = st.w_job_org[j]
@@ -106,6 +109,8 @@ def _move(st, j, machine, demand, row, times):
             st.state_job_used[j, r] += amount
             st.state_queue_used[st.state_job_queue[j], r] += amount
             st.state_org_used[st.w_job_org[j], r] += amount
+    if CAPS:
+        count_amount(st, j, demand, row, times)
     if CHOOSES:
         st.state_mach_version[machine] += 1
     if VARIABLE_ENDS:

@@ -17,6 +17,7 @@ from typing import Any
 from sim.base.jit import compiled, inlined, is_cached, jit, late, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
 from sim.engine.kernels.batches import begin_batches, records_full
+from sim.engine.kernels.caps import update_limits
 from sim.engine.kernels.conserve import is_broken
 from sim.engine.kernels.dispatch import dispatch_strict
 from sim.engine.kernels.faults.rates import advance_speed, collect_ended, drop_stale, update_rates
@@ -30,6 +31,7 @@ from sim.engine.kernels.faults.restart import (
 )
 from sim.engine.kernels.features import (
     BATCHES,
+    CAPS,
     CHECKS,
     CLASSES,
     DYNAMIC_ORDER,
@@ -67,6 +69,7 @@ from sim.engine.kernels.release import n_left
 from sim.engine.kernels.rigid.gang import refill_gangs
 from sim.engine.kernels.service import accrue, crossing, postpone_crossing, schedule_crossing
 from sim.engine.kernels.state import (
+    CAP_TICK,
     EXPECTED,
     FAILS,
     IDLE_TICKS,
@@ -141,6 +144,8 @@ def run(st, changed, n_changed):
             time_out(st)
         if SERVICE:
             _crossings(st)
+        if CAPS and st.state_f[CAP_TICK] <= now:
+            update_limits(st)
         if st.state_f[TIMER] <= now:
             _tick(st)
         openings(st)
@@ -161,6 +166,8 @@ def _next_time(st):
     outage = st.state_i[NEXT_OUTAGE]
     if outage < len(st.w_outage_time):
         time = min(time, st.w_outage_time[outage])
+    if CAPS:
+        time = min(time, st.state_f[CAP_TICK])
     if REPLANS:
         time = min(time, next_wake(st))
     if ENFORCES:
@@ -254,6 +261,8 @@ def _count_idle(st):
     idle = st.state_i[N_FIN] == 0 and next_arrival(st) == math.inf
     if ENFORCES:
         idle = idle and st.state_i[N_LIMITED] == 0
+    if CAPS:
+        idle = idle and st.state_f[CAP_TICK] == math.inf
     st.state_i[IDLE_TICKS] = st.state_i[IDLE_TICKS] + 1 if idle else 0
 
 

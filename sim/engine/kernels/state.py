@@ -26,7 +26,7 @@ BLOCK = 64
 """Buckets that are tried on a machine at once."""
 
 # registers of state_f
-NOW, TIMER, SUM_WORTH, SUM_REMAINING, MAX_PRIORITY, REFINE_AT, CHECKED_AT = range(7)
+NOW, TIMER, SUM_WORTH, SUM_REMAINING, MAX_PRIORITY, REFINE_AT, CHECKED_AT, CAP_TICK = range(8)
 # registers of p_pack
 PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
 # registers of p_learn
@@ -70,6 +70,7 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_STOPS,
     N_STOPPING,
     N_OVER,
+    N_TICKING,
     BARRED,
     N_ASIDE,
     BROKEN,
@@ -111,14 +112,15 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     ESTIMATES,
     REFINE_ALL,
     CANCELS,
-) = range(77)
-N_I = 77
+) = range(78)
+N_I = 78
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
-# N_OVER: jobs above their run limit; BARRED: pools of machines that the stage to be placed may not
-# take; N_ASIDE: jobs that wait for others before they are submitted or eligible; BROKEN,
-# BROKEN_ROW: a `sim.engine.kernels.conserve` code in a checked run, and where.
+# N_OVER: jobs above their run limit; N_TICKING: running jobs with a limit that caps count; BARRED:
+# pools of machines that the stage to be placed may not take; N_ASIDE: jobs that wait for others
+# before they are submitted or eligible; BROKEN, BROKEN_ROW: a `sim.engine.kernels.conserve` code in
+# a checked run, and where.
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.
@@ -141,7 +143,7 @@ N_I = 77
 # A condition that costs more than a read of a register is a feature (`if GANGS:`). SUM_WORTH and
 # SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`); MAX_PRIORITY is the
 # largest number of p_turn_priority so far; REFINE_AT is the time of the next refinement, CHECKED_AT
-# that of the last check of a checked run.
+# that of the last check of a checked run, CAP_TICK that of the next update of caps of minutes.
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

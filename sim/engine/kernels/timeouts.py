@@ -9,9 +9,11 @@ input is missing. A job whose last task ends at the same instant is done.
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.caps import count_submitted
 from sim.engine.kernels.faults.restart import TIMEOUT, stop_task
-from sim.engine.kernels.features import GANGS, SERVICE
+from sim.engine.kernels.features import CAPS, GANGS, SERVICE
 from sim.engine.kernels.held_slots import release_slots
+from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.release import TIMED_OUT, fail_job
 from sim.engine.kernels.service import drop_crossing
 from sim.engine.kernels.state import FAILS, NOW, RECORD
@@ -56,6 +58,9 @@ def _end_job(st, j):
     if SERVICE:
         drop_crossing(st, j)
     st.state_job_left[j] = 0
+    if CAPS:
+        note_running(st, j)
+        count_submitted(st, j, -1)
     st.out_job_finish[j] = st.state_f[NOW]
     fail_job(st, j, TIMED_OUT)
 

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import filled, frozen
+from sim.cluster.cap_groups import cap_groups
 from sim.cluster.fits import check_task_room, has_enforced_limits, max_running
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.fields import FIELDS
 from sim.engine.kernels.state import READ_ONLY
+from sim.engine.layout.caps import kinds_by_caps, lay_out_caps
 from sim.engine.layout.choice import (
     ABSENT,
     check_choice,
@@ -82,7 +84,8 @@ def lay_out(
     )
     set_registers(flags, columns, cluster, plan, resources, quantum)
     in_pools = len(np.unique(mach_pool)) > 1
-    features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools)
+    groups = cap_groups(columns, cluster)
+    features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
@@ -104,6 +107,9 @@ def lay_out(
     kind, n_kinds = np.zeros(1, np.int32), 1
     if buckets or "CHOOSES" in features:
         kind, n_kinds = stage_kinds(columns, cluster, demand)
+    running_kind = np.zeros(n_stages if "CAPS" in features else 1, np.int32)
+    if "CAPS" in features and buckets:
+        kind, running_kind, n_kinds = kinds_by_caps(columns, groups, kind, n_kinds)
     choice = ABSENT
     if "CHOOSES" in features:
         choice = lay_out_choice(columns, cluster, plan, order, capacity, flags, n_kinds)
@@ -170,6 +176,8 @@ def lay_out(
         "w_stage_fit": required_free(demand, n_rigid, n_fit) if variable_ends else demand,
         "w_stage_pools": stage_pools if "CLASSES" in features else stage_pools[:1],
         "w_stage_kind": kind,
+        "w_stage_running_kind": running_kind,
+        **lay_out_caps(columns, groups, resources, quantum, "CAPS" in features),
         "w_stage_o2o": o2o,
         "w_stage_uniform": uniform,
         "w_stage_home": columns.stage_home,
@@ -208,7 +216,7 @@ def lay_out(
         **replan_fields(plan, n_jobs),
         **learning_fields(plan),
         "state_f": np.array(
-            [0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority), np.inf, 0.0]
+            [0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority), np.inf, 0.0, np.inf]
         ),
         "state_i": flags,
         **{f"state_job_{name}": views[name] for name in _JOB_VIEWS},

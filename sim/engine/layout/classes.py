@@ -29,10 +29,10 @@ def machine_pools(
     more pools than an int64 has bits. All is one pool where tasks may be evicted, and with other
     fits than Fit.STRICT.
     """
-    n_jobs = len(columns.job_submit)
+    n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
     if plan.fit not in (Fit.STRICT, Fit.PER_CLASS) or plan.evict or cluster.unit:
-        all_pools = np.ones(max(len(demand), len(capacity), n_jobs), np.int64)
-        return all_pools[: len(demand)], all_pools[: len(capacity)], all_pools[:n_jobs]
+        all_pools = np.ones(max(n_stages, len(capacity), n_jobs), np.int64)
+        return all_pools[:n_stages], all_pools[: len(capacity)], all_pools[:n_jobs]
     classes = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity))
     shape, shape_of = np.unique(
         np.column_stack([capacity, classes.astype(np.int64)]), axis=0, return_inverse=True

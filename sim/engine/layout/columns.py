@@ -170,15 +170,15 @@ def _release_fields(releases: Releases, present: bool) -> dict[str, NDArray[Any]
         "w_job_begin": releases.begin_s,
         "w_job_needs_any": releases.needs_any,
         "w_job_singleton": releases.is_singleton.astype(np.int8),
-        "w_job_group": group,
+        "w_job_name": group,
         "state_job_unmet": needed,
         "state_job_possible": n,
     }
     return {name: column.copy() if present else column[:1] for name, column in jobs.items()} | {
-        "w_group0": group0,
-        "w_group_job": group_job,
-        "state_group_first": group0[:-1].copy(),
-        "state_group_running": np.zeros(len(group0) - 1, np.int32),
+        "w_name_job0": group0,
+        "w_name_job": group_job,
+        "state_name_first": group0[:-1].copy(),
+        "state_name_running": np.zeros(len(group0) - 1, np.int32),
     }
 
 

@@ -10,11 +10,13 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
+from sim.cluster.cap_groups import Groups
 from sim.cluster.fits import has_constraints, has_enforced_limits
 from sim.cluster.speeds import class_speeds
 from sim.engine.kernels import features as has
 from sim.engine.kernels import launch as lag
 from sim.engine.kernels import state as register
+from sim.engine.layout.caps import has_minutes
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
 from sim.engine.plan.choice import Machine
 from sim.engine.plan.queues import Packing
@@ -43,12 +45,13 @@ def select_features(
     n_queues: int,
     remote: bool,
     in_pools: bool,
+    groups: Groups,
 ) -> frozenset[str]:
     """Return the features of a run, rounded up: each other variant costs a compilation.
 
-    `in_pools`: machines are several pools (`sim.engine.layout.classes`).
+    `in_pools`: machines are several pools (`sim.engine.layout.classes`). `groups`: jobs with caps.
     """
-    needed = _needed(columns, cluster, plan, events, n_queues, remote, in_pools)
+    needed = _needed(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
     checks = {has.CHECKS} if is_checked() else set()
     return frozenset(str(feature) for feature in _rounded(needed) | checks)
 
@@ -86,15 +89,14 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     tests for instance; each costs more to compile, and a run more time.
     """
     if has.BATCHES in needed:
-        packs = not needed & {has.STRICT, has.CLASSES, has.SKIP}
-        return _CHEAP | {has.SCORED} if packs else _CHEAP
+        rest = _CHEAP if has.STRICT in needed else _CHEAP | {has.CAPS}
+        return rest if needed & {has.STRICT, has.CLASSES, has.SKIP} else rest | {has.SCORED}
     if has.STRICT in needed:
         return _WIDE | {has.EVICTS}
     if has.CLASSES in needed:
-        return _WIDE
-    return _WIDE | (
-        {has.RESERVES, has.PLACES, has.HOLDS} if has.SKIP in needed else {has.SCORED, has.OVERBOOK}
-    )
+        return _WIDE | {has.CAPS, has.EVICTS}
+    by_skip = {has.RESERVES, has.PLACES, has.HOLDS}
+    return _WIDE | {has.CAPS} | (by_skip if has.SKIP in needed else {has.SCORED, has.OVERBOOK})
 
 
 def _needed(
@@ -105,6 +107,7 @@ def _needed(
     n_queues: int,
     remote: bool,
     in_pools: bool,
+    groups: Groups,
 ) -> set[Feature]:
     queues, jobs = plan.queues, plan.jobs
     hard, gangs = cluster.queue_mode == "hard", bool(columns.job_min_tasks.any())
@@ -138,12 +141,14 @@ def _needed(
         true_durations = bool(np.isnan(plan.stages["expected_s"]).all())
         lags = bool(cluster.launch) or cluster.stage_lag_s > 0
         simple = cluster.queue_mode == "global" and not lags
-        pool = not rare and in_order and true_durations and simple
+        pool = not rare and in_order and true_durations and simple and not groups
     if plan.evict and (gangs or fit != Fit.STRICT):
         raise PolicyError(
             "plan.evict needs fit=strict and no gang jobs; this run has "
             f"fit={fit.name.lower()}" + (" and gang jobs" if gangs else "")
         )
+    if groups and fit == Fit.STRICT:
+        fit = Fit.PER_CLASS  # of a single pool
     needed = {
         has.POOL: pool,
         has.STRICT: fit == Fit.STRICT,
@@ -152,7 +157,7 @@ def _needed(
         has.HOLDS: fit == Fit.SKIP and plan.held_machines > 0 and not cluster.unit,
         has.SCORED: scored,
         has.OVERBOOK: overbook,
-        has.USAGE: n_queues > 1 or shares or hard,
+        has.USAGE: n_queues > 1 or shares or hard or has_minutes(groups),
         has.DYNAMIC_ORDER: bool((queues.order >= Order.REMAINING).any()),
         has.WORTH: plan.weighs_jobs,
         has.SERVICE: bool(thresholds or events & Event.SERVICE),
@@ -168,6 +173,7 @@ def _needed(
         has.RESERVES: plan.reservations > 0,
         has.REPLANS: plan.replan is not None,
         has.PLACES: reserves_places(cluster, plan),
+        has.CAPS: bool(groups),
         has.CHOOSES: not cluster.unit
         and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
     }

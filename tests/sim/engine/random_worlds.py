@@ -28,7 +28,7 @@ MECHANISMS = (
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("dependencies", "begin times", "singletons"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
-    *("speeds", "limits", "partitions"),
+    *("speeds", "limits", "partitions", "caps"),
 )
 LEAN = (
     ("pool", "like tasks", "barriers"),
@@ -58,6 +58,16 @@ LEAN = (
     ("dependencies", "callbacks"),
     ("dependencies", "inputs", "singletons", "begin times"),
     ("singletons", "like tasks"),
+    ("caps", "pool"),
+    ("caps", "reservations"),
+    ("caps", "planning"),
+    ("caps", "evictions"),
+    ("caps", "skip", "gangs"),
+    ("caps", "pack", "hard queues"),
+    ("caps", "per class", "gangs"),
+    ("caps", "like tasks", "skip"),
+    ("caps", "inputs", "weighted queues"),
+    ("caps", "failures", "outages"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -158,6 +168,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             for stage in stages:  # a slot takes a task of any stage
                 stage["runs_on"] = stages[0]["runs_on"]
         jobs.append(job)
+    if "caps" in on:
+        _add_keys(rng, jobs, not on & {"planning", "limits"} and rng.random() < 0.3)
     if "equal demands" in on:
         for job in jobs:
             for stage in job["stages"]:
@@ -188,6 +200,49 @@ def _without_inputs(job: World) -> World:
         kind: {name: delay for name, delay in delays.items() if name not in job.get("inputs", ())}
         for kind, delays in job["after"].items()
     }
+
+
+def _add_keys(rng: np.random.Generator, jobs: list[World], is_long: bool) -> None:
+    """Give jobs what caps count by, and limits; let them take minutes if `is_long`."""
+    for job in jobs:
+        job["account"] = str(rng.choice(["", "a", "a1", "a2", "b"]))
+        job["qos"] = str(rng.choice(["normal", "high"]))
+        job["array"] = str(rng.choice(["", "x", "y"]))
+        job["throttle"] = int(rng.choice([0, 1, 2, 2]))
+        job.setdefault("requested_s", float(rng.choice([30.0, 100.5, 400.0, 700.0])))
+        for stage in job["stages"] if is_long else ():
+            stage["durations_s"] = [100.0 * duration_s for duration_s in stage["durations_s"]]
+
+
+def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool) -> World:
+    """Draw caps on some of what they can count, by some keys."""
+    counters = [
+        ("running_jobs", [1, 2, 3]),
+        ("running_jobs", [1, 2, 3]),
+        ("submitted_jobs", [1, 2, 4]),
+        *((name, [3, 4, 6, 6.5, 9]) for name in resources),
+        *((f"{name}_minutes", [15, 40, 60.5]) for name in resources[:1]),
+    ]
+    keys = [[], ["user"], ["account"], ["qos"], ["queue"], ["user", "qos"], ["array"]]
+    keys += [["partition"], ["partition", "user"]] * in_partitions
+    rows = []
+    for _ in range(int(rng.integers(1, 4))):
+        counted, numbers = counters[rng.integers(len(counters))]
+        row: World = {"of": counted, "by": keys[rng.integers(len(keys))]}
+        at_most: Any = rng.choice(numbers).item()
+        if row["by"] and rng.random() < 0.4:
+            at_most = {
+                value: rng.choice(numbers).item()
+                for value in ("u0", "a", "b", "high", "x", "q1", "p", "*")
+                if rng.random() < 0.6
+            }
+        row["at_most"] = at_most or 3
+        if rng.random() < 0.25:
+            row["where"] = {"qos": "normal"}
+        if rng.random() < 0.3 and counted != "submitted_jobs":
+            row["blocks"] = True
+        rows.append(row)
+    return {"rows": rows, "accounts": {"a1": "a", "a2": "a"}}
 
 
 def _stage(rng: np.random.Generator, on: set[str], rigid: bool, s: int) -> World:
@@ -271,6 +326,10 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
         cluster["enforce_limits"] = True
     if "dependencies" in on:
         cluster["unmet"] = str(rng.choice(["wait", "fail"]))
+    if "caps" in on:
+        gpus = ["gpu"] if "devices" in on else []
+        resources = ["slot"] if "slots" in cluster else ["cpu", "mem", *gpus]
+        cluster["limits"] = _limits(rng, resources, "partitions" in on)
     return cluster | _times(rng, on, 4 if "kinds" in cluster else 2)
 
 
@@ -414,10 +473,12 @@ def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
     if "launch" in spec:
         cluster = cluster.with_launch(**spec["launch"])
     cluster = cluster.with_stage_lag(spec.get("stage_lag_s", 0.0))
-    cluster = cluster.with_limits(spec.get("enforce_limits", False))
+    cluster = cluster.with_enforced_limits(spec.get("enforce_limits", False))
     cluster = cluster.with_unmet_dependencies(spec.get("unmet", "wait"))
     if "queues" in spec:
         names = set(workload.columns.queue_names)
         shares = {n: s for n, s in spec["queues"]["shares"].items() if n in names}
         cluster = cluster.with_queues(spec["queues"]["mode"], shares)
+    if "limits" in spec:
+        cluster = cluster.with_limits(spec["limits"]["rows"], spec["limits"]["accounts"])
     return cluster

@@ -17,6 +17,7 @@ from sim.engine.clock import on_own_clock
 from sim.engine.plan import Batch, Event, Fit, Machine, Order, Plan, World
 from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
+from tests.sim.engine.reference_caps import Capping
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
@@ -26,6 +27,8 @@ from tests.sim.engine.reference_reserve import reserve
 from tests.sim.engine.reference_speeds import Speeds
 
 INF = math.inf
+MAX_IDLE_TICKS = 1000
+"""Ticks in a row while nothing runs or comes, after which nothing ever will."""
 
 
 def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> SimpleNamespace:
@@ -48,7 +51,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
+class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -112,7 +115,7 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         self.stopping = set()  # gangs that lost a slot, or a task in one
         self.used = [[0] * len(self.total) for _ in range(n_jobs)]
         self.now = 0.0
-        self.timer = self.plan.timer_s
+        self.timer, self.idle_ticks = self.plan.timer_s, 0
         self.live, self.last_seen, self.refine_at = set(), {}, INF
         self.reserved, self.machines_of, self.run_start = {}, {}, {}
         self.events, self.batches = [], []
@@ -132,6 +135,7 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             self.demand = np.stack(columns, axis=1).tolist()
         self.capacity = capacity_quanta(cluster.capacity, quantum).tolist()
         self._init_devices(cluster, quantum)
+        self._init_caps(cluster, quantum)
         self.free = [list(row) for row in self.capacity]
         self._order_resources(cluster)
         self.total = [sum(column) for column in zip(*self.capacity, strict=True)]
@@ -182,8 +186,11 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
 
     def go(self):
         while not self._is_over():
-            self.now = max(self.now, self._next_time())
+            coming_s = self._next_event()
+            self.idle_ticks = self.idle_ticks + 1 if coming_s == INF else 0
+            self.now = max(self.now, min(self.timer, self.refine_at, coming_s))
             assert self.now < INF, "stuck"
+            assert self.idle_ticks <= MAX_IDLE_TICKS, "stuck"
             for entry in sorted(e for e in self.running if e[0] <= self.now):
                 if self._failing_attempts(entry[1]):
                     self._fail_attempt(entry)
@@ -196,6 +203,7 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             for j in range(self.n_jobs):
                 while self._crossing(j) <= self.now:
                     self._cross(j)
+            self._update_limits()
             if self.timer <= self.now:
                 self.timer = INF
                 self._emit(Event.TIMER, -1)
@@ -211,6 +219,7 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             job_submit=self.view["submit"],
             job_failed=self.view["failed"].astype(bool) | self._unreleased(),
             job_timeout=self.view["failed"] == 2,
+            job_rejected=self.view["failed"] == 3,
             job_start=self.view["start"],
             job_finish=self.view["finish"],
             job_eligible=self.eligible if self.c.releases.exist else None,
@@ -226,8 +235,9 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             job_estimate=self.plan.estimate_s,
         )
 
-    def _next_time(self):
-        times = [self.timer, self.refine_at] + [e[0] for e in self.running]
+    def _next_event(self):
+        """Return the next time at which anything happens, other than a tick."""
+        times = [self.cap_tick] + [e[0] for e in self.running]
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
         times += [self._crossing(j) for j in range(self.n_jobs)]
@@ -387,6 +397,7 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         start = self._launch(j, task, in_held_slot)
         view["started"][j] += 1
         view["running"][j] += 1
+        self._note_running(j)
         self.task_started[task] = True
         view["stage_started"][g] += 1
         if self._pending():
@@ -454,6 +465,7 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             self._release_devices(self._slot(j), machine, devices)
             self._acquire(j, self._slot(j), machine, -1)
         self.idle[j] = None
+        self._note_running(j)
 
     def _stop_gangs(self):
         """Stop the gangs that lost a slot or a task in one: they wait for all slots again."""
@@ -494,6 +506,7 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         self._forget_launch(j, task)
         self.first_started[j] -= first
         self._leave(task, g, machine, in_held_slot)
+        self._note_running(j)
         if in_held_slot and reason != "timeout":
             self.stopping.add(j)
 
@@ -749,6 +762,8 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         return min([*room, self._slots_by_devices(slot, m), int(self.c.job_min_tasks[j])])
 
     def _within_cap(self, j, demand, times):
+        if self._over_cap(j, demand, times):
+            return False
         org = self.org[j]
         jobs_of_org = [i for i in range(self.n_jobs) if self.org[i] == org]
         return all(
@@ -774,6 +789,7 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             slots.append((m, self._acquire_devices(self._slot(j), m)))
             self._acquire(j, self._slot(j), m, 1)
         self.idle[j] = slots[::-1]
+        self._note_running(j)
         self._launch_gang(j)
         self._fill_held(j)
 
@@ -810,11 +826,12 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             heads = {}
             for g in self._waiting():
                 q = self._queue(g)
-                is_blocked = self._machines_of(g) <= blocked.get(q, set())
+                is_blocked = self._machines_of(g) <= blocked.get(q, set()) or self._passes(g)
                 if not is_blocked and (q not in heads or self._rank(g) < self._rank(heads[q])):
                     heads[q] = g
-            if not heads and self.plan.evict and started:
-                blocked, started = {}, False  # tasks that just started may be evicted
+            if not heads and (self.plan.evict or self.cap_groups) and started:
+                # tasks that just started may be evicted, or let jobs pass that blocked
+                blocked, started = {}, False
                 continue
             if not heads:
                 return
@@ -897,6 +914,7 @@ class _Run(Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             order = sorted(
                 self._waiting(), key=lambda g: (self._queue_key(self._queue(g)), self._rank(g))
             )
+            order = [g for g in order if not self._passes(g)]
             if not order:
                 return
             if not self._place(order[0]):

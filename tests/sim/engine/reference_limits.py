@@ -46,6 +46,7 @@ class Limits:
             self.task_machine[task] = -1
         self._release_slots(j)
         self.view["left"][j] = 0
+        self._note_running(j)
         self.view["finish"][j] = self.now
         self._fail(j, why=2)
 

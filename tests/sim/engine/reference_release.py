@@ -117,6 +117,9 @@ class Releasing:
             self._fail(j)
 
     def _arrive(self, j):
+        if not self._may_submit(j):
+            self._fail(j, why=3)
+            return
         self.view["turn"][j] = len(self.submitted)
         self.submitted.append(j)
         self.view["submit"][j] = self._submitted_at(j)

@@ -40,6 +40,7 @@ class Job:
     limit_s: int
     demand: tuple[int, ...] = (1,)
     usable: frozenset[int] | None = None  # nodes; None: all
+    queue: int = 0
 
 
 @dataclass
@@ -59,10 +60,12 @@ class State:
     free: list[list[int]]
     completing: set[int]
     running: list[Running] = field(default_factory=list)
-    #: what a start changes at once; whether a job is over a cap; its tasks by the devices of a node
+    #: what a start changes at once; whether a job is over its share; its tasks by a node's devices
     start: Callable[[int, dict[int, int]], None] = lambda job, nodes: None
     is_capped: Callable[[Job], bool] = lambda job: False
     n_by_devices: Callable[[Job, int], float] = lambda job, node: math.inf
+    #: whether a job exceeds a cap, and so "passes" or "blocks"
+    over: Callable[[Job], str | None] = lambda job: None
 
     def usable(self, job: Job) -> set[int]:
         return set(range(len(self.free)) if job.usable is None else job.usable)
@@ -118,10 +121,12 @@ def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool
     free = [list(have) for have in state.free]
     barred: set[int] = set()
     for job in jobs if full else jobs[: settings.main_depth + 1]:
-        if state.is_capped(job):
+        over = state.over(job)
+        if over == "passes" or (not over and state.is_capped(job)):
             continue
         allowed = state.usable(job) - state.completing - barred
         nodes = choose(free, allowed, job, lambda n, job=job: state.n_by_devices(job, n))
+        nodes = None if over else nodes
         if nodes is None:
             barred |= state.usable(job)
             continue
@@ -141,11 +146,13 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
     horizon = _floor(now + settings.window_s, resolution)
     profile = [(_floor(now, resolution), horizon, set(everything))]  # begin, end, nodes not held
     tried = reserved = 0
+    blocked: set[int] = set()  # queues in which a job waits for a cap that blocks
     records = 1  # steps that the profile ever had; joined ones count
     for job in jobs:
         if tried >= settings.depth:
             break
-        if state.is_capped(job):
+        blocked |= {job.queue} if state.over(job) == "blocks" else set()
+        if job.queue in blocked or state.over(job) or state.is_capped(job):
             continue
         may_reserve = settings.reserve == 0 or reserved < settings.reserve
         later, counted = now, False
@@ -409,7 +416,8 @@ class Replanning:
         self.wake = self.now + (cycle_s + options.interval_s)
         starts = backfill_cycle(self._cluster(), jobs, self.settings)
         started = {j for j, _ in starts}
-        first, after = [job for job in jobs if job.name not in started][:1], self._cluster()
+        waiting = [job for job in jobs if job.name not in started]
+        first, after = [job for job in waiting if self._over(job) != "passes"][:1], self._cluster()
         marked = any(
             min(room(after.free[n], job), after.n_by_devices(job, n)) > 0
             for job in first
@@ -423,9 +431,17 @@ class Replanning:
             hard = self.world.cluster.queue_mode == "hard"
             return (() if hard else self._queue_key(self._queue(g)), self._rank(g))
 
-        jobs = [int(self.c.stage_job[g]) for g in sorted(self._waiting(), key=order)]
+        waiting = [g for g in sorted(self._waiting(), key=order) if not self._passes(g)]
+        jobs = [int(self.c.stage_job[g]) for g in waiting]
         return [
-            Job(j, self._width(j), self._limit_s(j), self._demand_of(j), self._usable_nodes(j))
+            Job(
+                j,
+                self._width(j),
+                self._limit_s(j),
+                self._demand_of(j),
+                self._usable_nodes(j),
+                self.org[j],
+            )
             for j in dict.fromkeys(jobs)
         ]
 
@@ -440,6 +456,9 @@ class Replanning:
             for n in range(len(self.free))
             if n not in self.down and all(self.allowed_on[g][n] for g in self.job_stages[j])
         )
+
+    def _over(self, job):
+        return self._rigid_over(job.name)
 
     def _is_capped(self, job):
         return not self._within_cap(job.name, self._slot(job.name), job.tasks)
@@ -467,7 +486,7 @@ class Replanning:
             Running(self.expected_end[j], self.nodes[j], self._demand_of(j))
             for j in sorted(self.expected_end)
         ]
-        hooks = self._start_on, self._is_capped, self._n_by_devices
+        hooks = self._start_on, self._is_capped, self._n_by_devices, self._over
         return State(self._clock(), free, completing, running, *hooks)
 
     def _start_on(self, j, nodes):

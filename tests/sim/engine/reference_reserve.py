@@ -29,7 +29,12 @@ def reserve(run) -> None:
     reserves_all = plan.reservations == NO_LIMIT
     released = bool(run.freed)
     run.freed = set()
-    if not jobs or (run.unit and run.down):
+    if run.unit and run.down:
+        return
+    for j in [j for j in jobs if run._rigid_over(j) == "passes"]:
+        jobs.remove(j)
+        run.reserved.pop(j, None)
+    if not jobs:
         return
 
     def width(j):
@@ -135,11 +140,19 @@ def reserve(run) -> None:
         stored[j] = (begin, end_of(begin, j), j, machines)
         claims.append(stored[j])
 
-    n_reserved, rest = Counter(), []
+    n_reserved, rest, blocked = Counter(), [], set()
     for j in jobs:
         counted_in = run.org[j] if hard else 0
         if n_reserved[counted_in] == plan.reservations:
             rest.append(j)
+            continue
+        over = run._rigid_over(j)
+        if over or run.org[j] in blocked:
+            if over == "blocks":
+                blocked.add(run.org[j])
+            if j in stored:
+                claims.remove(stored[j])
+            run.reserved.pop(j, None)
             continue
         if j in stored and stored[j][0][0] > now and not released:
             continue
@@ -159,7 +172,7 @@ def reserve(run) -> None:
             if reserves_all:
                 run.reserved[j] = (begin[0], machines)
     for j in sorted(rest, key=lambda j: plan.jobs["fill_key"][j]):
-        machines = places(claims, (now, 0), j)
+        machines = None if run._rigid_over(j) else places(claims, (now, 0), j)
         if machines:
             claims.append(((now, 0), end_of((now, 0), j), j, machines))
             start(j, machines)

@@ -32,7 +32,16 @@ def _candidates(world: World) -> Iterator[World]:
         if len(world["jobs"]) > 1:
             yield _without_job(world, j)
     for part in (
-        *("outages", "slowdowns", "launch", "stage_lag_s", "enforce_limits", "queues", "fungible"),
+        *(
+            "outages",
+            "slowdowns",
+            "launch",
+            "stage_lag_s",
+            "enforce_limits",
+            "limits",
+            "queues",
+            "fungible",
+        ),
     ):
         if part in world["cluster"]:
             yield _with(world, "cluster", part)

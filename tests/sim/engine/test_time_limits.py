@@ -21,7 +21,7 @@ def job(job_id, durations_s, limit_s=None, submit_s=0.0, **more):
 
 
 def run(jobs, cluster, policy=FIFO):
-    return sim.simulate(sim.Workload.from_jobs(jobs), cluster.with_limits(), policy)
+    return sim.simulate(sim.Workload.from_jobs(jobs), cluster.with_enforced_limits(), policy)
 
 
 def test_a_job_is_ended_at_its_limit_and_its_room_goes_on():

@@ -87,9 +87,10 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["callbacks"] += getattr(policy, "callbacks", False)
         seen["evictions"] += getattr(policy, "evicts", False)
         seen["holds"] += getattr(policy, "n_held", 0) > 0
+        seen["caps"] += bool(cluster.limits)
         seen["choice"] += getattr(policy, "chooses", False)
     assert min(seen.values()) >= 10
-    assert len(seen) == 23
+    assert len(seen) == 24
 
 
 def delayed(world):

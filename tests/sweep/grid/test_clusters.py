@@ -276,3 +276,16 @@ def test_kinds_of_machines_keep_their_shares_at_each_capacity(workload: Workload
 def test_kinds_that_are_none_are_refused(changes: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError, match=text):
         cluster_checks.check(config(**{"shape": KINDS, "count": 1, "load": None, **changes}))
+
+
+def test_caps_are_the_clusters(workload: Workload) -> None:
+    limits = [{"of": "running_jobs", "by": ["user"], "at_most": 2}]
+    options = config(limits=limits, accounts={"a": "root"})
+    cluster_checks.check(options)
+    cluster = clusters.build_for(workload, options, 1.0).cluster
+    assert cluster.limits[0].number_of(["anyone"]) == 2
+    assert cluster.accounts == {"a": "root"}
+    with pytest.raises(InputError, match="did you mean 'at_most'"):
+        cluster_checks.check(config(limits=[{"of": "cpu", "at_mos": 2}]))
+    with pytest.raises(InputError, match=r"cluster\.limits must be a list"):
+        cluster_checks.check(config(limits={"of": "cpu", "at_most": 2}))

@@ -19,6 +19,7 @@ from sim.engine.kernels.choosing.choice import release_task_devices
 from sim.engine.kernels.choosing.devices import n_by_devices
 from sim.engine.kernels.faults.rates import clear_end, leave_machine
 from sim.engine.kernels.features import (
+    CAPS,
     CHOOSES,
     CLASS_SPEEDS,
     DYNAMIC_ORDER,
@@ -40,6 +41,7 @@ from sim.engine.kernels.jobs import (
     weighted_s,
 )
 from sim.engine.kernels.launch import forget_start
+from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import demand_row, fits, freed, release_task
 from sim.engine.kernels.service import accrue
 from sim.engine.kernels.state import (
@@ -99,6 +101,8 @@ def stop_task(st, slot, reason):
         if CHOOSES and st.state_i[CONSTRAINED]:
             release_task_devices(st, slot)
         release_task(st, j, g, st.state_slot_machine[slot], 1)
+    if CAPS:
+        note_running(st, j)
     refresh_job(st, j)
 
 
@@ -172,6 +176,8 @@ def stop_gangs(st):
                     _stop_and_requeue(st, slot, GANG_STOPPED)
                 slot = after
         release_slots(st, j)
+        if CAPS:
+            note_running(st, j)
         if not STRICT and not is_listed(st):
             regroup(st, j)
         refresh_job(st, j)

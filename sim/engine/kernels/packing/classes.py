@@ -10,11 +10,13 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import gang_kind, is_waiting_gang
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import BATCHES, GANGS
+from sim.engine.kernels.faults.restart import evict_for
+from sim.engine.kernels.features import BATCHES, CAPS, EVICTS, GANGS
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
-from sim.engine.kernels.state import BARRED, N_BUCKETS
+from sim.engine.kernels.state import BARRED, EVICTING, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
 
 
@@ -23,8 +25,13 @@ def dispatch_classes(st):
     """Start all tasks that may start now, in order, each in a pool that nobody before it keeps."""
     st.state_queue_barred[:] = 0
     hint_stage, hint = -1, 0
+    is_barred = may_retry = False
     while True:
         g = _first_unbarred(st)
+        if CAPS and g < 0 and may_retry:
+            is_barred = may_retry = False
+            st.state_queue_barred[:] = 0
+            continue
         if g < 0:
             break
         j = st.w_stage_job[g]
@@ -34,18 +41,28 @@ def dispatch_classes(st):
         if GANGS and is_waiting_gang(st, j):
             if gang_within_cap(st, j) and gang_fits(st, j):
                 admit_waiting(st, j)
+                may_retry |= is_barred
             else:
                 st.state_queue_barred[queue] = barred | st.w_job_pools[j]
+                is_barred = True
             continue
         row, machine = demand_row(st, g), -1
         if within_cap(st, j, st.w_stage_demand, row, 1):
             machine = machine_for(st, g, row, hint if g == hint_stage else 0, False)
+            if EVICTS and st.state_i[EVICTING] and machine < 0:
+                machine = evict_for(st, g, row)
+                if machine >= 0:
+                    st.state_queue_barred[:] = 0
         if machine < 0:
             st.state_queue_barred[queue] = barred | st.w_stage_pools[g]
+            is_barred = True
             continue
         hint_stage, hint = g, machine
         one_queue = len(st.state_queue_root) == 1
         start_task(st, g, machine, False, startable(st, g, machine) if BATCHES and one_queue else 1)
+        may_retry |= is_barred  # others may pass the job that barred
+        if EVICTS and st.state_i[EVICTING]:
+            may_retry = True  # the task may be evicted
     clear_dirty(st)
 
 
@@ -60,6 +77,8 @@ def _first_unbarred(st):
         g = st.state_bucket_root[position]
         barred = st.state_queue_barred[st.state_bucket_queue[position]]
         if st.w_stage_pools[g] & ~barred and (best < 0 or goes_before(st, g, best)):
+            if CAPS and is_passed_over(st, g):
+                continue  # and so is all of its bucket
             best = g
     return best
 
@@ -68,14 +87,18 @@ def _first_unbarred(st):
 def _first_gang(st, position, best):
     """Return the first stage of a gang at `position` with a pool that is not barred, or `best`.
 
-    Gangs of one bucket differ in their pools, so all of it is gone through.
+    Gangs of one bucket differ in their pools, and in what they ask of caps, so all of it is gone
+    through.
     """
     barred, stack = st.state_queue_barred[st.state_bucket_queue[position]], st.state_stage_stack
     stack[0], n = st.state_bucket_root[position], 1
     while n > 0:
         n -= 1
         g = stack[n]
-        if st.w_job_pools[st.w_stage_job[g]] & ~barred and (best < 0 or goes_before(st, g, best)):
+        is_open = st.w_job_pools[st.w_stage_job[g]] & ~barred != 0
+        if CAPS and is_open:
+            is_open = not is_passed_over(st, g)
+        if is_open and (best < 0 or goes_before(st, g, best)):
             best = g
         for child in (st.state_stage_child[g], st.state_stage_sibling[g]):
             if child >= 0:

@@ -9,7 +9,7 @@ the other; a few vector instructions test several buckets at once.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, refuse
 from sim.engine.kernels.choosing.devices import can_run
-from sim.engine.kernels.features import CHOOSES, GANGS
+from sim.engine.kernels.features import CAPS, CHOOSES, GANGS
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.state import (
     BLOCK,
@@ -240,7 +240,7 @@ def _scarcest(st, machine, n_resources):
 @part
 def drop_capped(st, n):
     """Refuse those of the `n` listed buckets that a cap forbids; return how many are left."""
-    if not st.state_i[HARD_CAPS]:
+    if not (CAPS or st.state_i[HARD_CAPS]):
         return n
     buckets, n_kept = st.state_match, 0
     for i in range(n):

@@ -10,8 +10,9 @@ its tasks that have not started. They are chosen anew in each dispatch.
 import numpy as np
 
 from sim.base.jit import part
-from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.features import CHOOSES, GANGS
+from sim.engine.kernels.buckets import gang_kind, is_waiting_gang
+from sim.engine.kernels.features import CAPS, CHOOSES, GANGS
+from sim.engine.kernels.passing import first_gang_within, is_passed_over
 from sim.engine.kernels.resources import retry_machine, within_cap
 from sim.engine.kernels.rigid.gang import gang_within_cap
 from sim.engine.kernels.state import CONSTRAINED, HELD_MACHINES, N_BUCKETS
@@ -24,7 +25,12 @@ def first_waiting(st):
     first = -1
     for position in range(st.state_i[N_BUCKETS]):
         g = st.state_bucket_root[position]
+        if CAPS and GANGS and st.state_bucket_kind[position] == gang_kind(st):
+            first = first_gang_within(st, g, first)
+            continue
         if first < 0 or goes_before(st, g, first):
+            if CAPS and is_passed_over(st, g):
+                continue  # and so is all of its bucket
             first = g
     return first
 

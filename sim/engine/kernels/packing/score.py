@@ -9,7 +9,7 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind
-from sim.engine.kernels.features import GANGS
+from sim.engine.kernels.features import CAPS, GANGS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.packing.fitting import is_within_cap
 from sim.engine.kernels.resources import demand_row, takes_room
@@ -129,7 +129,7 @@ def is_eligible(st, position, first, owed):
 @part
 def _wants_room(st, queue):
     """Tell whether a task that waits in `queue` could start if there were room."""
-    if not (GANGS or st.state_i[HARD_CAPS]):
+    if not (CAPS or GANGS or st.state_i[HARD_CAPS]):
         return True
     for position in range(st.state_i[N_BUCKETS]):
         if st.state_bucket_queue[position] != queue:

@@ -11,7 +11,7 @@ from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import end_dispatch, is_waiting_gang, mark_tried, refuse
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import BATCHES, DYNAMIC_ORDER, GANGS, HOLDS
+from sim.engine.kernels.features import BATCHES, CAPS, DYNAMIC_ORDER, GANGS, HOLDS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.packing.fitting import filter_candidates, find_candidates
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
@@ -67,7 +67,7 @@ def dispatch_skip(st):
         if i < 0:
             break
         row = demand_row(st, g)
-        if st.state_i[HARD_CAPS] and not within_cap(
+        if (CAPS or st.state_i[HARD_CAPS]) and not within_cap(
             st, st.w_stage_job[g], st.w_stage_demand, row, 1
         ):
             refuse(st, position)
@@ -84,14 +84,15 @@ def dispatch_skip(st):
         n_made = st.state_i[BUCKETS_MADE]
         bucket = st.state_match[i]
         one_queue = len(st.state_queue_root) == 1
-        count = startable(st, g, machine) if BATCHES and one_queue else 1
+        is_alike = one_queue and not (CAPS and HOLDS)  # else each start may change the first
+        count = startable(st, g, machine) if BATCHES and is_alike else 1
         start_task(st, g, machine, False, count)
         position = st.state_bucket_position[bucket]
         if st.state_i[BUCKETS_MADE] != n_made:
             n = _list_candidates(st)
         elif position >= st.state_i[N_BUCKETS]:
             n = _drop(st, i, n)
-        elif not DYNAMIC_ORDER and one_queue:
+        elif not DYNAMIC_ORDER and is_alike:
             again = i if st.state_bucket_root[position] == g else -1
     if HOLDS and holder >= 0:
         release_machines(st)
@@ -101,7 +102,12 @@ def dispatch_skip(st):
 
 @part
 def _must_wait(st, first, g):
-    """Tell whether the first stage in order waits while `g`, or a gang, may go before it."""
+    """Tell whether the first stage in order waits while `g`, or a gang, may go before it.
+
+    The first of those that no cap lets others pass: a `g` before it does not start.
+    """
+    if CAPS and g >= 0 and goes_before(st, g, first):
+        return False
     if not GANGS:
         return g >= 0
     j = st.w_stage_job[first]

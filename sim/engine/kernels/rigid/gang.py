@@ -3,11 +3,12 @@
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, regroup
 from sim.engine.kernels.choosing.choice import score
-from sim.engine.kernels.features import CHOOSES, LIMITS
+from sim.engine.kernels.features import CAPS, CHOOSES, LIMITS
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import within_cap
 from sim.engine.kernels.state import LAUNCH, MACHINE_CHOICE, N_BUCKETS, N_REFILL, NOW
 from sim.engine.kernels.waiting import goes_before
@@ -106,6 +107,8 @@ def admit_gang_to(st, j, first, end):
 def begin_gang(st, j):
     """Launch gang job `j`, which has just taken its slots, and start what is ready in them."""
     st.state_job_idle_held[j] = st.w_job_min_tasks[j]
+    if CAPS:
+        note_running(st, j)
     if st.state_i[LAUNCH]:
         lag = draw_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
         st.state_job_launched[j] = st.state_f[NOW] + lag

@@ -16,9 +16,11 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.features import GANGS
+from sim.engine.kernels.caps import PASSES, WITHIN
+from sim.engine.kernels.features import CAPS, GANGS
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.passing import is_passed_over, over_to_start, waits_for_cap
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.rigid.gang import begin_gang
 from sim.engine.kernels.rigid.replan_nodes import (
@@ -258,6 +260,8 @@ def _begin_cycle(st):
         if g < 0:
             continue
         j = st.w_stage_job[g]
+        if CAPS and is_passed_over(st, g):
+            continue
         if not st.state_job_listed[j]:
             st.state_job_listed[j] = 1
             st.state_planned_jobs[n] = j
@@ -285,14 +289,19 @@ def _run_main(st, is_full):
     barred[:] = 0
     for i in range(n):
         j = st.state_planned_jobs[i]
-        is_capped = st.state_i[HARD_CAPS] and not is_within_cap(st, j)
+        over = WITHIN
+        if CAPS:
+            over = over_to_start(st, st.state_job_ready_head[j])
+            if over == PASSES:
+                continue
+        is_capped = over == WITHIN and st.state_i[HARD_CAPS] and not is_within_cap(st, j)
         if is_capped:
             continue
         allow_usable(st, j)
         for node in range(len(allowed)):
             st.state_node_usable[node] = allowed[node]
             allowed[node] &= (st.state_node_completing[node] == 0) & (barred[node] == 0)
-        if may_fit(st, j) and list_room(st, j) >= job_width(st, j):
+        if over == WITHIN and may_fit(st, j) and list_room(st, j) >= job_width(st, j):
             choose_nodes(st, j)
             _start(st, j)
             continue
@@ -316,8 +325,12 @@ def _plan(st):
     last = _last_candidate(st, now, -1, n - 1)
     n_tried = n_reserved = n_started = 0
     first_waiting = -1
+    if CAPS:
+        st.state_queue_blocked[:] = 0
     for i in range(n):
         j = st.state_planned_jobs[i]
+        if CAPS and waits_for_cap(st, j):
+            continue
         may_wait = st.p_replan[RESERVED] == 0 or n_reserved < st.p_replan[RESERVED]
         if i <= last and n_tried < st.p_replan[DEPTH]:
             start, was_tried = _plan_job(st, now, j, may_wait)
@@ -336,10 +349,23 @@ def _plan(st):
             first_waiting = j
         if i >= last:
             break
+    if CAPS:
+        first_waiting = _first_within(st, n)
     if first_waiting >= 0:
         allow_usable(st, first_waiting)
         return n_started > 0 or list_room(st, first_waiting) > 0
     return n_started > 0
+
+
+@part
+def _first_within(st, n):
+    """Return the first of the `n` listed jobs that waits and is not passed over, -1 for none."""
+    for i in range(n):
+        j = st.state_planned_jobs[i]
+        g = st.state_job_ready_head[j]
+        if not is_holding(st, j) and not is_passed_over(st, g):
+            return j
+    return -1
 
 
 @part

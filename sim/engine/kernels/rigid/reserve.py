@@ -23,8 +23,10 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.features import GANGS, PLACES
+from sim.engine.kernels.caps import WITHIN
+from sim.engine.kernels.features import CAPS, GANGS, PLACES
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.passing import over_to_start, waits_for_cap
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.rigid.gang import admit_gang
 from sim.engine.kernels.rigid.places import (
@@ -165,6 +167,8 @@ def _reserve(st, n, reserves_all):
     """
     now, left = st.state_f[NOW], st.state_i[RESERVATIONS]
     i = n_left_out = 0
+    if CAPS:
+        st.state_queue_blocked[:] = 0
     while i < n and left > 0:
         j = st.state_waiting_jobs[i]
         i += 1
@@ -175,6 +179,11 @@ def _reserve(st, n, reserves_all):
                 continue
             st.state_job_position[j] = 0
         start = st.state_job_reserved[j]
+        if CAPS and waits_for_cap(st, j):
+            if start >= now:
+                _give_back(st, j, start)
+            st.state_job_reserved[j] = math.nan
+            continue
         if start > now and not st.state_i[RELEASED]:
             continue
         if start >= now:
@@ -243,6 +252,8 @@ def _backfill(st, i, n):
         order[i] = order[left]
         order[left] = j
         sink(st, i, left, 0)
+        if CAPS and over_to_start(st, st.state_job_ready_head[j]) != WITHIN:
+            continue
         if _reserve_now(st, j):
             _start(st, j)
 

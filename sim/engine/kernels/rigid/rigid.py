@@ -9,8 +9,9 @@ the one that is to be served next comes first, as they are now.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import GANGS, PLACES
+from sim.engine.kernels.features import CAPS, GANGS, PLACES
 from sim.engine.kernels.launch import next_lag
+from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.state import BY_PLACE, HARD_CAPS, LAUNCH, N_SCAN, NOW
 from sim.engine.kernels.waiting import precedes
 
@@ -74,7 +75,12 @@ def list_waiting(st):
         if g < 0:
             continue
         j = st.w_stage_job[g]
-        if st.state_job_position[j] == 0 and not is_holding(st, j):
+        if is_holding(st, j):
+            continue
+        if CAPS and is_passed_over(st, g):
+            st.state_job_reserved[j] = math.nan
+            continue
+        if st.state_job_position[j] == 0:
             st.state_waiting_jobs[n] = j
             n += 1
             st.state_job_position[j] = n

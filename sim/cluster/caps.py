@@ -1,0 +1,174 @@
+"""Caps: most running or submitted jobs, or most of a resource, of each user, account, QOS or array.
+
+A cap is a row of ``cluster.limits``. Jobs with the same values of its keys share a counter. The
+groups of a workload's jobs are in `sim.cluster.cap_groups`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sim.base.errors import InputError, unknown
+from sim.base.parameters import NotNegative, check
+
+KEYS = ("user", "account", "qos", "queue", "partition", "array")
+"""Columns of ``jobs`` by which caps may count."""
+RUNNING, SUBMITTED = "running_jobs", "submitted_jobs"
+JOBS = (RUNNING, SUBMITTED)
+MINUTES = "_minutes"
+"""Suffix of the caps of a resource × the time left to the limits of running jobs."""
+OTHER = "*"
+"""Value of a key that stands for all that a table does not name."""
+_ROW = ("name", "of", "at_most", "by", "where", "blocks")
+
+Number = float | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A cap, and the jobs that share its counters; use `Cap.parse`.
+
+    Attributes
+    ----------
+    counted : str
+        ``running_jobs``: jobs from their first start to their end; ``submitted_jobs``: from
+        submission to end, and a job beyond them is rejected; a resource: its sum over running
+        tasks and held slots; a resource and ``_minutes``: the sum over running jobs of the
+        resource × the minutes left to their limits (``requested_s``), which go down every
+        300 s of the run's clock, as with Slurm's GrpTRESRunMins and default PriorityCalcPeriod.
+    at_most : float or mapping
+        The cap, in jobs, in the resource's unit, or its unit × min. A table has a number for each
+        value of the first key, or again a table by the next key; ``*`` stands for all others.
+        Values without a number have no cap.
+    by : tuple of str
+        The keys (`KEYS`), with a counter for each combination of values; empty: a single counter
+        of all jobs. A job whose value is "" counts in none. ``account`` counts for each account
+        all jobs of the accounts below it, too.
+    where : mapping of str to str
+        Values of keys that a job must have, to count.
+    blocks : bool
+        True: a job beyond the cap blocks those behind it in its queue, as it would for room. False:
+        it is passed over.
+    name : str
+        Name in messages.
+    """
+
+    counted: str
+    at_most: Number
+    by: tuple[str, ...] = ()
+    where: Mapping[str, str] | None = None
+    blocks: bool = False
+    name: str = "a cap"
+
+    @classmethod
+    def parse(cls, row: Any, name: str = "limits[0]") -> Cap:
+        """Build a cap from a mapping of its attributes; ``of`` and ``at_most`` are required.
+
+        Raises
+        ------
+        InputError
+            If a key is unknown or missing, or a value out of its range.
+        """
+        if not isinstance(row, Mapping):
+            raise InputError(f"{name} has the keys {', '.join(_ROW)}, not {row!r}", rule="limits")
+        for key in row:
+            if key not in _ROW:
+                raise InputError(f"{name}: {unknown('key', str(key), _ROW)}", rule="limits")
+        for key in ("of", "at_most"):
+            if row.get(key) is None:
+                raise InputError(
+                    f"{name} has no {key!r}; for example {{of: running_jobs, by: [user], "
+                    "at_most: 8}",
+                    rule="limits",
+                )
+        label = f"{name} ({row['name']})" if row.get("name") else name
+        by = row.get("by") or ()
+        by = (by,) if isinstance(by, str) else by
+        where = row.get("where") or {}
+        check(f"{label}: of", row["of"], str)
+        check(f"{label}: blocks", row.get("blocks", False), bool)
+        check(f"{label}: where", where, Mapping[str, str])
+        if not isinstance(by, Sequence) or len(set(by)) < len(by):
+            raise InputError(f"{label}: by must be a list of keys, not {by!r}", rule="limits")
+        for key in (*by, *where):
+            if key not in KEYS:
+                raise InputError(f"{label}: {unknown('key', str(key), KEYS)}", rule="limits")
+        _check_numbers(f"{label}: at_most", row["of"], row["at_most"], tuple(by))
+        blocks = bool(row.get("blocks", False))
+        if blocks and row["of"] == SUBMITTED:
+            raise InputError(
+                f"{label}: a job beyond {SUBMITTED} is rejected, so that it can't block; leave "
+                "blocks out",
+                rule="limits",
+            )
+        at_most = _with_texts(row["at_most"])
+        return cls(row["of"], at_most, tuple(by), dict(where), blocks, label)
+
+    def number_of(self, key: Sequence[str]) -> float | None:
+        """Return the cap of a combination of values of its keys, None for none."""
+        number: Any = self.at_most
+        for value in key:
+            if isinstance(number, Mapping):
+                number = number.get(value, number.get(OTHER))
+        return None if number is None else float(number)
+
+    @property
+    def resource(self) -> str | None:
+        """The resource that it counts, None for jobs."""
+        return None if self.counted in JOBS else self.counted.removesuffix(MINUTES)
+
+
+def parse_accounts(accounts: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the account above each account.
+
+    Raises
+    ------
+    InputError
+        If an account is above itself.
+    """
+    check("accounts", accounts, Mapping[str, str] | None)
+    above = {str(child): str(parent) for child, parent in (accounts or {}).items()}
+    for account in above:
+        path = [account]
+        while path[-1] in above:
+            path.append(above[path[-1]])
+            if path[-1] in path[:-1]:
+                raise InputError(
+                    f"accounts: {' is below '.join(path)}, in a circle; give each account one "
+                    "above it, up to one that has none",
+                    rule="limits",
+                )
+    return above
+
+
+def accounts_above(account: str, above: Mapping[str, str]) -> list[str]:
+    """Return an account and those above it."""
+    path = [account]
+    while path[-1] in above:
+        path.append(above[path[-1]])
+    return path
+
+
+def _with_texts(at_most: Any) -> Any:
+    """Return a number or table whose keys are strings, as YAML may read digits as numbers."""
+    if not isinstance(at_most, Mapping):
+        return at_most
+    return {str(value): _with_texts(table) for value, table in at_most.items()}
+
+
+def _check_numbers(name: str, counted: str, at_most: Any, by: tuple[str, ...]) -> None:
+    if isinstance(at_most, Mapping):
+        if not by:
+            raise InputError(
+                f"{name} must be a number, as the row counts by no further key, not {at_most!r}",
+                rule="limits",
+            )
+        for value, table in at_most.items():
+            _check_numbers(f"{name}[{value}]", counted, table, by[1:])
+        return
+    check(name, at_most, NotNegative)
+    if counted in JOBS and not math.isclose(at_most, round(at_most)):
+        raise InputError(f"{name} must be a whole number of jobs, not {at_most!r}", rule="limits")

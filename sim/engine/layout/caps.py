@@ -1,0 +1,92 @@
+"""Caps of groups of jobs, in the kernel's arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I4, I8
+from sim.cluster.cap_groups import Groups
+from sim.cluster.caps import MINUTES, RUNNING, SUBMITTED
+from sim.engine.kernels import caps as counters
+
+if TYPE_CHECKING:
+    from sim.workload.columns import Columns
+
+
+def lay_out_caps(
+    columns: Columns, groups: Groups, resources: tuple[str, ...], quantum: F8, counts_any: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the fields of caps, of one job each where none are counted (`counts_any`)."""
+    if not counts_any:
+        return ABSENT
+    counts = np.full(len(groups.cap), counters.AMOUNT, np.int8)
+    counts[groups.counts(RUNNING)] = counters.RUNNING
+    counts[groups.counts(SUBMITTED)] = counters.SUBMITTED
+    counts[groups.counts(MINUTES)] = counters.MINUTES
+    rows = [row.resource for row in groups.caps]
+    resource = np.array([0 if name is None else resources.index(name) for name in rows], np.int32)
+    blocks = np.array([row.blocks for row in groups.caps], np.int8)
+    limit_s = np.where(_in_groups_of(groups, MINUTES), columns.job_requested, 0.0)
+    return {
+        "w_job_group0": groups.job_group0,
+        "w_job_group": groups.group,
+        "w_job_cap_limit_s": limit_s,
+        "w_job_cap_limit": np.ceil(limit_s).astype(np.int64),
+        "c_group_cap": groups.quanta(resources, quantum),
+        "c_group_counts": counts,
+        "c_group_resource": resource[groups.cap],
+        "c_group_blocks": blocks[groups.cap],
+        "state_job_limit_left": np.ceil(limit_s).astype(np.int64),
+        "state_group_used": np.zeros(len(groups.cap), np.int64),
+        "state_sum_group": np.zeros(len(groups.cap), np.int64),
+    }
+
+
+def kinds_by_caps(columns: Columns, groups: Groups, kind: I4, n_kinds: int) -> tuple[I4, I4, int]:
+    """Split kinds of stages by the groups of their jobs, so that all of a kind exceed caps or none.
+
+    Return the kind of each stage, that which it has while its job counts as running, and their
+    number. Of jobs whose minutes are counted each that runs has kinds of its own.
+    """
+    has_minutes, has_count = _in_groups_of(groups, MINUTES), _in_groups_of(groups, RUNNING)
+    limit_s = np.where(has_minutes, np.ceil(columns.job_requested), 0)
+    job = np.unique(np.stack([groups.signature, limit_s]), axis=1, return_inverse=True)[1].ravel()
+    own = job[columns.stage_job] * n_kinds + kind
+    changes = (has_minutes | has_count)[columns.stage_job]
+    alone = np.where(has_minutes, np.arange(len(job)) + 1, 0)[columns.stage_job]
+    codes = np.concatenate(
+        [np.stack([own, 0 * own, 0 * own]), np.stack([own, changes + 0, alone])], axis=1
+    )
+    all_kinds = np.unique(codes, axis=1, return_inverse=True)[1].ravel().astype(np.int32)
+    return all_kinds[: len(kind)], all_kinds[len(kind) :], int(all_kinds.max()) + 1
+
+
+def has_minutes(groups: Groups) -> bool:
+    """Tell whether minutes are counted, for which the use of each job is."""
+    return any(row.counted.endswith(MINUTES) for row in groups.caps)
+
+
+def _in_groups_of(groups: Groups, counted: str) -> NDArray[np.bool_]:
+    """Return which jobs are in a group that counts `counted`, (J,)."""
+    n_jobs = len(groups.job_group0) - 1
+    jobs: I8 = groups.jobs()[groups.counts(counted)[groups.group]]
+    return np.bincount(jobs, minlength=n_jobs) > 0
+
+
+ABSENT: dict[str, NDArray[Any]] = {
+    "w_job_group0": np.zeros(1, np.int64),
+    "w_job_group": np.zeros(0, np.int32),
+    "w_job_cap_limit_s": np.zeros(1),
+    "w_job_cap_limit": np.zeros(1, np.int64),
+    "c_group_cap": np.zeros(0, np.int64),
+    "c_group_counts": np.zeros(0, np.int8),
+    "c_group_resource": np.zeros(0, np.int32),
+    "c_group_blocks": np.zeros(0, np.int8),
+    "state_job_limit_left": np.zeros(1, np.int64),
+    "state_group_used": np.zeros(0, np.int64),
+    "state_sum_group": np.zeros(0, np.int64),
+}
+"""Fields of a run without caps; their arrays are never written."""

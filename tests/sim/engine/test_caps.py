@@ -1,0 +1,197 @@
+"""Caps: examples by hand, with the arithmetic; and the refusals of what could never run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from sim.base.errors import InputError
+from tests.sim.engine import reference
+
+
+def job(name: str, duration_s: float, n: int = 1, submit_s: float = 0.0, **more):
+    demand = more.pop("demand", {"cpu": 1})
+    stage = {"durations_s": [duration_s] * n, "demand": demand}
+    return {"job_id": name, "submit_s": submit_s, "stages": [stage], **more}
+
+
+def run(jobs, cluster, policy="fifo", **params):
+    """Run jobs by the kernel, which equals the naive simulator; return the result."""
+    workload, built = sim.Workload.from_jobs(jobs), policies.build(policy, **params)
+    result = sim.simulate(workload, cluster, built)
+    naive = reference.simulate(workload, cluster, built)
+    for name in ("job_start", "job_finish", "job_failed", "task_start", "task_machine"):
+        np.testing.assert_array_equal(getattr(result, name), getattr(naive, name), err_msg=name)
+    return result
+
+
+def starts(result) -> dict[str, float]:
+    return dict(zip(result.jobs["job_id"].to_pylist(), result.job_start.tolist(), strict=True))
+
+
+def test_an_array_runs_as_many_jobs_as_its_throttle():
+    """Four slots, five jobs of 10 s of an array of throttle 2, then one of three tasks of 3 s.
+
+    The array takes two slots at 0, and again at 10; its last job runs from 20. The other job is
+    behind it in the queue and passes it: two tasks at 0, the third at 3.
+    """
+    array = [job(f"a{i}", 10.0, array="a", throttle=2) for i in range(5)]
+    result = run([*array, job("b", 3.0, n=3)], sim.Cluster.slots(4))
+    assert starts(result) == {"a0": 0, "a1": 0, "a2": 10, "a3": 10, "a4": 20, "b": 0}
+    np.testing.assert_array_equal(result.task_start[5:], [0, 0, 3])
+
+
+def test_each_user_runs_one_job_at_once():
+    """Four slots; user u has three jobs of 10 s and v two: each runs them one after the other."""
+    jobs = [job(f"{u}{i}", 10.0, user=u) for i in range(3) for u in "uv" if (u, i) != ("v", 2)]
+    limits = [{"of": "running_jobs", "by": ["user"], "at_most": 1}]
+    result = run(jobs, sim.Cluster.slots(4).with_limits(limits))
+    assert starts(result) == {"u0": 0, "v0": 0, "u1": 10, "v1": 10, "u2": 20}
+
+
+def test_an_account_counts_the_cpus_of_those_below_it():
+    """Account a may use 4 CPUs, and a1, which is below it, as a2 is, 3 of them; b any number.
+
+    At 0 job x of a1 takes 3 CPUs, and y of a2 the fourth of a; z of b takes 3. At 10 these end: the
+    fourth task of x and the second of y run from 10 to 20.
+    """
+    jobs = [
+        job("x", 10.0, n=4, account="a1"),
+        job("y", 10.0, n=2, account="a2"),
+        job("z", 5.0, n=3, account="b"),
+    ]
+    limits = [{"of": "cpu", "by": ["account"], "at_most": {"a": 4, "a1": 3}}]
+    cluster = sim.Cluster.machines(1, cpu=8).with_limits(limits, {"a1": "a", "a2": "a"})
+    result = run(jobs, cluster)
+    np.testing.assert_array_equal(result.task_start, [0, 0, 0, 10, 0, 10, 0, 0, 0])
+
+
+def test_gpus_of_each_user_and_qos():
+    """User u may use 2 GPUs with QOS high and 1 with any other; v is not named, and has no cap.
+
+    Of 8 GPUs u's jobs take 2 and 1 at 0, v's job 4; the last task of each of u's runs from 10.
+    """
+    gpu = {"cpu": 1, "gpu": 1}
+    jobs = [
+        job("h", 10.0, n=3, user="u", qos="high", demand=gpu),
+        job("n", 10.0, n=2, user="u", qos="normal", demand=gpu),
+        job("v", 10.0, n=4, user="v", qos="normal", demand=gpu),
+    ]
+    limits = [{"of": "gpu", "by": ["user", "qos"], "at_most": {"u": {"high": 2, "*": 1}}}]
+    cluster = sim.Cluster.mixed([{"cpu": 16, "devices": {"gpu": 8}}]).with_limits(limits)
+    result = run(jobs, cluster)
+    np.testing.assert_array_equal(result.task_start, [0, 0, 10, 0, 10, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize(("blocks", "started"), [(False, 0), (True, 10)])
+def test_a_job_beyond_its_cap_lets_others_pass_or_blocks_them(blocks, started):
+    """Two slots, jobs of u (10 s), u (10 s) and v (5 s), one job of a user at once.
+
+    The second of u waits until 10. That of v starts at 0 if it may pass, and at 10 if not.
+    """
+    jobs = [job("u0", 10.0, user="u"), job("u1", 10.0, user="u"), job("v", 5.0, user="v")]
+    limits = [{"of": "running_jobs", "by": "user", "at_most": 1, "blocks": blocks}]
+    result = run(jobs, sim.Cluster.slots(2).with_limits(limits))
+    assert starts(result) == {"u0": 0, "u1": 10, "v": started}
+
+
+def test_a_job_beyond_the_cap_of_submitted_jobs_is_rejected():
+    """One slot, jobs of 10 s, two of a user at once in the system.
+
+    The third, at 5, finds two and is rejected; the one that polls for its output fails. The fourth,
+    at 12, finds one.
+    """
+    jobs = [
+        job("a", 10.0, user="u"),
+        job("b", 10.0, user="u"),
+        job("c", 10.0, user="u", submit_s=5.0),
+        job("d", 1.0, user="v", submit_s=6.0, input_mode="poll", inputs=["c"]),
+        job("e", 10.0, user="u", submit_s=12.0),
+    ]
+    limits = [{"of": "submitted_jobs", "by": ["user"], "at_most": 2}]
+    result = run(jobs, sim.Cluster.slots(1).with_limits(limits))
+    assert result.jobs["outcome"].to_pylist() == ["done", "done", "rejected", "failed", "done"]
+    assert result.metrics["jobs_failed"] == 0.4
+    assert starts(result)["e"] == 20
+
+
+@pytest.mark.parametrize(("submit_s", "second"), [(0.0, 300.0), (10.0, 590.0)])
+def test_minutes_left_to_the_limits_of_running_jobs(submit_s, second):
+    """Two slots, two jobs of 580 s with limits of 600 s, at most 15 slot minutes left.
+
+    The first leaves 10, the second needs 10. From 0 on, 5 are left at the tick at 300 s, and
+    5 + 10 = 15. From 10 s on, 310 s are left at that tick, and 310 + 600 > 900 s: the second
+    starts when the first ends, at 590 s.
+    """
+    jobs = [job(name, 580.0, submit_s=submit_s, requested_s=600.0) for name in "ab"]
+    limits = [{"of": "slot_minutes", "at_most": 15}]
+    result = run(jobs, sim.Cluster.slots(2).with_limits(limits))
+    assert starts(result) == {"a": submit_s, "b": second}
+
+
+def test_a_job_beyond_its_cap_gets_no_reservation():
+    """Three slots, one job of a user at once; all limits are exact.
+
+    u0 takes one slot for 10 s. u1 needs all three, but is beyond its cap, so that nothing is
+    reserved for it at 10, and v may take two slots for 100 s. At 10 there is one free: u1 starts at
+    100. Without the cap it starts at 10, and v after it, at 20.
+    """
+    jobs = [
+        job("u0", 10.0, user="u", requested_s=10.0),
+        job("u1", 10.0, n=3, user="u", requested_s=10.0, min_tasks=3),
+        job("v", 100.0, n=2, user="v", requested_s=100.0, min_tasks=2),
+    ]
+    cluster = sim.Cluster.slots(3)
+    limits = [{"of": "running_jobs", "by": ["user"], "at_most": 1}]
+    capped = run(jobs, cluster.with_limits(limits), "easy")
+    assert starts(capped) == {"u0": 0, "u1": 100, "v": 0}
+    assert starts(run(jobs, cluster, "easy")) == {"u0": 0, "u1": 10, "v": 20}
+
+
+def test_only_jobs_with_these_values_count():
+    """One job of QOS low at once; those of other users and QOS are free."""
+    jobs = [job(f"{q}{i}", 10.0, qos=q) for q in ("low", "high") for i in range(2)]
+    limits = [{"of": "running_jobs", "at_most": 1, "where": {"qos": "low"}}]
+    result = run(jobs, sim.Cluster.slots(4).with_limits(limits))
+    assert starts(result) == {"low0": 0, "low1": 10, "high0": 0, "high1": 0}
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ({"of": "running_jobs"}, "has no 'at_most'"),
+        ({"of": "cpu", "at_most": -1}, "at_most must be a number of at least 0, not -1"),
+        ({"of": "running_jobs", "at_most": 1.5}, "a whole number of jobs, not 1.5"),
+        ({"of": "cpu", "at_most": 1, "by": ["usr"]}, "did you mean 'user'"),
+        ({"of": "cpu", "at_most": {"u": 1}}, "must be a number, as the row counts by no further"),
+        ({"of": "cpu", "at_most": 1, "blck": True}, "did you mean 'blocks'"),
+        ({"of": "submitted_jobs", "at_most": 1, "blocks": True}, "is rejected, so that it can't"),
+    ],
+)
+def test_rows_that_can_not_be_are_refused(row, text):
+    with pytest.raises(InputError, match=text):
+        sim.Cluster.slots(1).with_limits([row])
+
+
+def test_accounts_in_a_circle_are_refused():
+    with pytest.raises(InputError, match="a is below b is below a, in a circle"):
+        sim.Cluster.slots(1).with_limits([], {"a": "b", "b": "a"})
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ({"of": "cpus", "at_most": 1}, "did you mean 'cpu'"),
+        ({"of": "cpu", "at_most": 1}, "needs 2 cpu to start, and the cap of all jobs is 1"),
+        ({"of": "cpu", "at_most": 3, "where": {"qos": "x"}}, "have no such column"),
+        ({"of": "running_jobs", "at_most": {"u": 0}, "by": "user"}, "the cap of u is 0"),
+        ({"of": "cpu_minutes", "at_most": 9}, "has none; give all jobs a limit"),
+    ],
+)
+def test_caps_under_which_a_job_never_starts_are_refused(row, text):
+    workload = sim.Workload.from_jobs([job("a", 1.0, user="u", demand={"cpu": 2})])
+    cluster = sim.Cluster.machines(1, cpu=4).with_limits([row])
+    with pytest.raises(InputError, match=text):
+        sim.simulate(workload, cluster, policies.build("fifo"))
