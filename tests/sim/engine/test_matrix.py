@@ -18,7 +18,8 @@ FITS = ("strict", "skip", "pack", "reservations", "planning")
 OTHERS = (
     *("gangs", "devices", "classes", "partitions", "hard queues", "weighted queues", "outages"),
     *("failures", "launch lags", "stage lags", "batches", "learning", "inputs", "remote"),
-    *("slow periods", "fungible", "choice", "speeds", "limits", "callbacks"),
+    *("slow periods", "fungible", "choice", "speeds", "limits", "callbacks", "caps"),
+    *("dependencies", "begin times", "singletons"),
 )
 
 REFUSED = {
