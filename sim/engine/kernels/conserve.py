@@ -25,7 +25,7 @@ from sim.engine.kernels.state import (
 
 CONSERVED, TIME, MACHINE, OVERFULL, RUNNING, TASKS, JOB, QUEUE, ORGANISATION, CAP = range(10)
 GROUP = 10
-"""Codes of what is broken, in BROKEN; BROKEN_ROW is the machine, job, queue or whatever it is."""
+"""Codes of broken accounts, in BROKEN; BROKEN_ROW: the machine, job, queue, organisation, group."""
 
 
 @part

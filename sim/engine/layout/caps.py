@@ -48,8 +48,8 @@ def lay_out_caps(
 def kinds_by_caps(columns: Columns, groups: Groups, kind: I4, n_kinds: int) -> tuple[I4, I4, int]:
     """Split kinds of stages by the groups of their jobs, so that all of a kind exceed caps or none.
 
-    Return the kind of each stage, that which it has while its job counts as running, and their
-    number. Of jobs whose minutes are counted each that runs has kinds of its own.
+    Return the kind of each stage, its kind while its job counts as running, and their number. Of
+    jobs whose minutes are counted each that runs has kinds of its own.
     """
     has_minutes, has_count = _in_groups_of(groups, MINUTES), _in_groups_of(groups, RUNNING)
     limit_s = np.where(has_minutes, np.ceil(columns.job_requested), 0)

@@ -8,6 +8,7 @@ import pytest
 import policies
 import sim
 from sim.base.errors import InputError
+from sim.cluster.faults import Outages
 from tests.sim.engine import reference
 
 
@@ -148,6 +149,59 @@ def test_a_job_beyond_its_cap_gets_no_reservation():
     capped = run(jobs, cluster.with_limits(limits), "easy")
     assert starts(capped) == {"u0": 0, "u1": 100, "v": 0}
     assert starts(run(jobs, cluster, "easy")) == {"u0": 0, "u1": 10, "v": 20}
+
+
+def test_a_partition_counts_the_jobs_that_name_none_in_the_default_one():
+    """Partition batch is the default and runs two jobs at once, long any number, of 10 s each.
+
+    Two of a, b and c, which name batch or none, run at 0, and the third from 10 on.
+    """
+    partitions = {"a": "batch", "b": "", "c": "batch", "d": "long", "e": "long", "f": "long"}
+    jobs = [job(name, 10.0, partition=partition) for name, partition in partitions.items()]
+    limits = [{"of": "running_jobs", "by": ["partition"], "at_most": {"batch": 2}}]
+    cluster = sim.Cluster.mixed([{"cpu": 8, "partitions": ["batch*", "long"]}])
+    result = run(jobs, cluster.with_limits(limits))
+    assert starts(result) == {"a": 0, "b": 0, "c": 10, "d": 0, "e": 0, "f": 0}
+
+
+def test_a_job_that_is_ended_at_its_limit_leaves_its_groups():
+    """Two slots, one job of a user at once and two in the system; the first is ended at 5 s.
+
+    The second starts then. The third, submitted at 4, is rejected; the fourth, at 6, is not.
+    """
+    jobs = [
+        job("a", 10.0, user="u", requested_s=5.0),
+        job("b", 10.0, user="u"),
+        job("c", 10.0, user="u", submit_s=4.0),
+        job("d", 10.0, user="u", submit_s=6.0),
+    ]
+    limits = [
+        {"of": "running_jobs", "by": ["user"], "at_most": 1},
+        {"of": "submitted_jobs", "by": ["user"], "at_most": 2},
+    ]
+    cluster = sim.Cluster.slots(2).with_limits(limits).with_enforced_limits()
+    result = run(jobs, cluster)
+    assert result.jobs["outcome"].to_pylist() == ["timeout", "done", "rejected", "done"]
+    assert starts(result)["b"] == 5
+    assert starts(result)["d"] == 15
+
+
+def test_a_gang_that_stops_leaves_room_under_its_cap():
+    """Two machines of 2 CPUs, one running job of a user at once; machine 1 is lost from 2 to 4.
+
+    u0, a gang of two tasks of 2 CPUs and 5 s, stops at 2, so that u1 starts on machine 0 until 5.
+    Then u0 may run again, until 10.
+    """
+    cpus = {"cpu": 2}
+    jobs = [
+        job("u0", 5.0, n=2, user="u", min_tasks=2, demand=cpus),
+        job("u1", 3.0, user="u", demand=cpus),
+    ]
+    limits = [{"of": "running_jobs", "by": ["user"], "at_most": 1}]
+    cluster = sim.Cluster.machines(2, cpu=2).with_outages(Outages.from_columns([1], [2.0], [4.0]))
+    result = run(jobs, cluster.with_limits(limits), "fifo", fit="skip")
+    assert starts(result)["u1"] == 2
+    np.testing.assert_array_equal(result.job_finish, [10, 5])
 
 
 def test_only_jobs_with_these_values_count():
