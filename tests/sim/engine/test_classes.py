@@ -141,7 +141,8 @@ def test_the_older_name_is_the_same():
     w = sim.Workload.from_jobs([job(0.0, 1.0, cpu=c) for c in (1, 2, 3)])
     cluster = sim.Cluster.mixed(KINDS)
     old, new = (policies.build("fifo", fit=fit) for fit in ("per_class", "strict"))
-    assert variant(w, cluster, old) == variant(w, cluster, new) == {"CLASSES", "BATCHES"}
+    assert variant(w, cluster, old) == variant(w, cluster, new)
+    assert "CLASSES" in variant(w, cluster, new)
 
 
 NODES = [
