@@ -603,7 +603,10 @@ TARGETS: dict[str, Target] = {
     "manifest": Target(_manifest, _sample_shard()[1:]),
 }
 """All targets by name."""
-
+TARGETS |= {
+    file.stem: Target(_trace(file.stem), (file.read_bytes(),))
+    for file in sorted((Path(__file__).parent / "samples").glob("*"))
+}
 TARGETS |= {
     f"{name}, skipping": replace(TARGETS[name], read=_trace(name, on_bad_row="skip"))
     for name in sim.traces.names()

@@ -21,7 +21,8 @@ ALL = 120
 @pytest.mark.parametrize("name", sim.traces.names())
 def test_every_trace_format_has_a_target(name: str) -> None:
     assert name in TARGETS, (
-        f"sim.traces.{name} has no target: add one with a small sample to tests/fuzz/targets.py"
+        f"sim.traces.{name} has no sample: add a small file tests/fuzz/samples/{name}.txt, or a "
+        "target to tests/fuzz/targets.py"
     )
 
 
