@@ -57,6 +57,7 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: A
         estimate_s=jobs,
         slowdown=jobs,
         utility=None,
+        job_eligible=None,
         job_worth=None,
         gap_lb=jobs,
         prediction_error=jobs,

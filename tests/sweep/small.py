@@ -59,6 +59,7 @@ class FakeResult:
     task_machine: None = None
     bounds: None = None
     utility: None = None
+    job_eligible: None = None
     job_worth: None = None
 
     @property
