@@ -111,8 +111,6 @@ def test_outages_that_can_not_be_are_named(rows, text):
         Outages.from_columns(*rows)
 
 
-def test_outages_of_a_machine_that_is_not_there_and_of_gangs():
+def test_outages_of_a_machine_that_is_not_there():
     with pytest.raises(sim.InputError, match="valid: 0 to 1"):
         sim.Cluster.machines(2, cpu=1).with_outages(Outages.from_columns([2], [0.0], [1.0]))
-    with pytest.raises(sim.InputError, match="is a gang"):
-        run(workload(1.0, 1.0, min_tasks=2), 2, ([0], [0.0], [1.0]))
