@@ -1,8 +1,8 @@
 """Rules in which the simulator that SLearn's authors published differs from their paper.
 
 Each is a parameter, by default as the paper has it, with its effect in
-docs/decisions/0029-slearn-published-simulator.md. `policies.slearn.published` has the policies with
-the simulator's values.
+policies/slearn/decisions/0029-slearn-published-simulator.md. `policies.slearn.published` has the
+policies with the simulator's values.
 """
 
 from __future__ import annotations

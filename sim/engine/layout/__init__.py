@@ -63,8 +63,7 @@ def lay_out(
     """Allocate the state of one run; return it with the run's features."""
     check_rigid(columns, cluster, plan)
     check_replan(plan)
-    n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
-    n_tasks = columns.n_tasks
+    n_jobs, n_stages, n_tasks = len(columns.job_submit), len(columns.stage_job), columns.n_tasks
     resources, n_rigid, n_fit = order_resources(cluster, plan)
     quantum = resource_quanta(columns, cluster, resources)
     order = [cluster.resources.index(name) for name in resources]

@@ -103,7 +103,7 @@ def test_a_record_of_more_tasks_than_memory_holds_is_refused(
     records = TaskRecords(job_s, zero, None, zero, None, workload.columns)
     result = sim.Result(
         workload, sim.Cluster.slots(10), policies.build("fifo"), 0, job_s, job_s, job_s + 1,
-        np.array([False]), records,
+        np.array([False]), records=records,
     )  # fmt: skip
     assert result.batches.to_pylist() == [  # type: ignore[union-attr]
         {"stage": 0, "task": 0, "count": n, "machine": 0, "start_s": 0.0, "finish_s": 1.0}

@@ -28,7 +28,7 @@ def dispatch_classes(st):
     is_barred = may_retry = False
     while True:
         g = _first_unbarred(st)
-        if CAPS and g < 0 and may_retry:
+        if CAPS and g < 0 and may_retry and (len(st.c_group_cap) > 0 or st.state_i[EVICTING]):
             is_barred = may_retry = False
             st.state_queue_barred[:] = 0
             continue
