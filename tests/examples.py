@@ -13,3 +13,10 @@ FEW = bool(os.environ.get("FEW_EXAMPLES"))
 def examples(n: int) -> int:
     """Return half of `n`; a quarter without the JIT, where kernels run slowly, an eighth if FEW."""
     return max(n // 8 if FEW else n // 2 if jit.JIT else n // 4, 10)
+
+
+COMPILED_WIDE = jit.JIT and os.environ.get("SIM_VARIANTS", "wide") == "wide"
+"""True where kernels are compiled in a few wide variants, which leave out mechanisms of few runs.
+
+Their tests run as plain Python, and compiled in ``make test-long``.
+"""

@@ -30,11 +30,10 @@ _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
 _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 """Features with which each task moves by itself."""
-_CHEAP = {
-    *(*_ORDERS, *_RARE),
-    *(has.RELEASES, has.LIMITS, has.LEARNS, has.WORTH, has.CLASS_SPEEDS),
-}
-_WIDE = {*_CHEAP, has.VARIABLE_ENDS, has.ENFORCES, has.CHOOSES}
+_WIDE_BATCHES = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
+_WIDE = {*_WIDE_BATCHES, has.VARIABLE_ENDS, has.CHOOSES}
+"""Features of wide variants. Those that few runs have are not among them: caps, releases, limits of
+run time, and speeds by class."""
 
 
 def select_features(
@@ -89,14 +88,14 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     tests for instance; each costs more to compile, and a run more time.
     """
     if has.BATCHES in needed:
-        rest = _CHEAP if has.STRICT in needed else _CHEAP | {has.CAPS}
-        return rest if needed & {has.STRICT, has.CLASSES, has.SKIP} else rest | {has.SCORED}
+        in_order = needed & {has.STRICT, has.CLASSES, has.SKIP}
+        return _WIDE_BATCHES if in_order else _WIDE_BATCHES | {has.SCORED}
     if has.STRICT in needed:
         return _WIDE | {has.EVICTS}
     if has.CLASSES in needed:
-        return _WIDE | {has.CAPS, has.EVICTS}
+        return _WIDE
     by_skip = {has.RESERVES, has.PLACES, has.HOLDS}
-    return _WIDE | {has.CAPS} | (by_skip if has.SKIP in needed else {has.SCORED, has.OVERBOOK})
+    return _WIDE | (by_skip if has.SKIP in needed else {has.SCORED, has.OVERBOOK})
 
 
 def _needed(

@@ -30,6 +30,8 @@ MECHANISMS = (
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
     *("speeds", "limits", "partitions", "caps"),
 )
+RARE = {"caps", "dependencies", "begin times", "singletons", "speeds", "limits"}
+"""Mechanisms that no wide variant has."""
 LEAN = (
     ("pool", "like tasks", "barriers"),
     ("pool", "like tasks", "hard queues"),

@@ -9,7 +9,10 @@ import policies
 import sim
 from sim.base.errors import InputError
 from sim.cluster.faults import Outages
+from tests.examples import COMPILED_WIDE
 from tests.sim.engine import reference
+
+pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="in no wide variant")
 
 
 def job(name: str, duration_s: float, n: int = 1, submit_s: float = 0.0, **more):

@@ -11,6 +11,9 @@ from policies.base import Policy
 from sim.base.errors import InputError
 from sim.check.invariants import check
 from sim.engine.plan import Choice, Machine
+from tests.examples import COMPILED_WIDE
+
+pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="in no wide variant")
 
 SLOW, FAST = {"class": "slow", "cpu": 1}, {"class": "fast", "cpu": 1}
 

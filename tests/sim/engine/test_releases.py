@@ -14,8 +14,11 @@ import policies
 import sim
 from sim.cluster.faults import Outages
 from sim.engine.plan import Event
+from tests.examples import COMPILED_WIDE
 from tests.sim.engine import reference
 from tests.sim.engine.test_inputs import job
+
+pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="in no wide variant")
 
 MANY = sim.Cluster.slots(9)
 NEVER = math.nan

@@ -10,6 +10,9 @@ import sim
 from policies.base import Policy
 from sim.cluster.faults import Outages
 from sim.engine.plan import Event
+from tests.examples import COMPILED_WIDE
+
+pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="in no wide variant")
 
 FIFO = policies.build("fifo")
 
