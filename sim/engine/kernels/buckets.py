@@ -146,6 +146,23 @@ def mark_tried(st, position):
 
 
 @part
+def list_bucket(st, position):
+    """List the stages of the bucket at `position` in ``state_stage_stack``; return their number.
+
+    Of waiting gangs, which differ in what they need, all are looked at.
+    """
+    stages, n, i = st.state_stage_stack, 1, 0
+    stages[0] = st.state_bucket_root[position]
+    while i < n:
+        for child in (st.state_stage_child[stages[i]], st.state_stage_sibling[stages[i]]):
+            if child >= 0:
+                stages[n] = child
+                n += 1
+        i += 1
+    return n
+
+
+@part
 def is_listed_before(st, a, b):
     """Tell whether stage `a` comes before stage `b`: by kernel queue, then in its order."""
     queue_a = st.state_job_wait_queue[st.w_stage_job[a]]

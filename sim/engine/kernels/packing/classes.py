@@ -8,7 +8,7 @@ not fit bars its pools for those behind it in its queue; they start in the other
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
-from sim.engine.kernels.buckets import gang_kind, is_waiting_gang
+from sim.engine.kernels.buckets import gang_kind, is_waiting_gang, list_bucket
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.faults.restart import evict_for
 from sim.engine.kernels.features import BATCHES, CAPS, EVICTS, GANGS
@@ -87,21 +87,14 @@ def _first_unbarred(st):
 def _first_gang(st, position, best):
     """Return the first stage of a gang at `position` with a pool that is not barred, or `best`.
 
-    Gangs of one bucket differ in their pools, and in what they ask of caps, so all of it is gone
-    through.
+    Gangs of one bucket differ in their pools, and in what they ask of caps.
     """
-    barred, stack = st.state_queue_barred[st.state_bucket_queue[position]], st.state_stage_stack
-    stack[0], n = st.state_bucket_root[position], 1
-    while n > 0:
-        n -= 1
-        g = stack[n]
+    barred = st.state_queue_barred[st.state_bucket_queue[position]]
+    for i in range(list_bucket(st, position)):
+        g = st.state_stage_stack[i]
         is_open = st.w_job_pools[st.w_stage_job[g]] & ~barred != 0
         if CAPS and is_open:
             is_open = not is_passed_over(st, g)
         if is_open and (best < 0 or goes_before(st, g, best)):
             best = g
-        for child in (st.state_stage_child[g], st.state_stage_sibling[g]):
-            if child >= 0:
-                stack[n] = child
-                n += 1
     return best

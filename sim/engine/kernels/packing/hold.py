@@ -80,15 +80,15 @@ def _shortfall(st, g, machine):
     """
     j = st.w_stage_job[g]
     if GANGS and is_waiting_gang(st, j):
-        return _lacking(st, st.w_job_slot, j, st.w_job_allowed, j, machine)
-    return _lacking(st, st.w_stage_demand, g, st.w_stage_allowed, g, machine)
+        return _lacking(st, st.w_job_slot, st.w_job_allowed, j, machine)
+    return _lacking(st, st.w_stage_demand, st.w_stage_allowed, g, machine)
 
 
 @part
-def _lacking(st, demand, row, allowed, k, machine):
+def _lacking(st, demand, allowed, row, machine):
     if st.state_mach_lost[machine]:
         return np.inf
-    if CHOOSES and st.state_i[CONSTRAINED] and not allowed[k] & st.c_mach_class[machine]:
+    if CHOOSES and st.state_i[CONSTRAINED] and not allowed[row] & st.c_mach_class[machine]:
         return np.inf
     lacking = 0.0
     for r in range(st.c_alignment_scale.shape[1]):

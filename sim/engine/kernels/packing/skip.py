@@ -116,8 +116,13 @@ def _must_wait(st, first, g):
 
 @part
 def _list_candidates(st):
-    """List the buckets that may find room; return their number, -1 if nothing has changed."""
+    """List the buckets that may find room; return their number, -1 if nothing has changed.
+
+    With caps a gang may start although no room was freed: what they count goes down with time.
+    """
     if st.state_i[N_DIRTY] == 0 and st.state_i[N_NEW] == 0:
+        if CAPS and GANGS and len(st.c_group_cap) > 0:
+            return 0
         return -1
     return find_candidates(st)
 

@@ -1,9 +1,9 @@
 """Gang scheduling: a job starts once its minimum parallelism fits, and then holds those slots."""
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.buckets import gang_kind, regroup
+from sim.engine.kernels.buckets import gang_kind, list_bucket, regroup
 from sim.engine.kernels.choosing.choice import score
-from sim.engine.kernels.features import CAPS, CHOOSES, LIMITS
+from sim.engine.kernels.features import CAPS, CHOOSES, DYNAMIC_ORDER, LIMITS
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.launch import draw_lag
@@ -11,7 +11,7 @@ from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import within_cap
 from sim.engine.kernels.state import LAUNCH, MACHINE_CHOICE, N_BUCKETS, N_REFILL, NOW
-from sim.engine.kernels.waiting import goes_before
+from sim.engine.kernels.waiting import goes_before, update_rank
 
 
 @part
@@ -73,22 +73,16 @@ def first_gang(st, before_stage):
 
     `before_stage` is -1 for no such limit.
     """
-    best, stack = before_stage, st.state_stage_stack
+    best = before_stage
     for position in range(st.state_i[N_BUCKETS]):
         if st.state_bucket_kind[position] != gang_kind(st):
             continue
-        stack[0], n = st.state_bucket_root[position], 1
-        while n > 0:
-            n -= 1
-            g = stack[n]
+        for i in range(list_bucket(st, position)):
+            g = st.state_stage_stack[i]
             j = st.w_stage_job[g]
             if best < 0 or goes_before(st, g, best):
                 may_start = gang_within_cap(st, j) and gang_fits(st, j)
                 best = g if may_start else best
-            for child in (st.state_stage_child[g], st.state_stage_sibling[g]):
-                if child >= 0:
-                    stack[n] = child
-                    n += 1
     return -1 if best == before_stage else best
 
 
@@ -112,6 +106,8 @@ def begin_gang(st, j):
     if st.state_i[LAUNCH]:
         lag = draw_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
         st.state_job_launched[j] = st.state_f[NOW] + lag
+    if DYNAMIC_ORDER:
+        update_rank(st, j)  # its share, even if its limit lets no task start
     fill_held(st, j)
 
 
