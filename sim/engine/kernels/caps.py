@@ -1,8 +1,8 @@
 """Counters of groups of jobs that share a cap.
 
 A group counts running jobs, submitted jobs, quanta of a resource, or quanta × the seconds left to
-the limits of its running jobs. These go down at ticks; everything
-else changes with starts and ends. A job runs from its first start to its end.
+the limits of its running jobs. These go down at ticks; everything else changes with starts and
+ends. A job runs from its first start to its end.
 """
 
 # mypy: disable-error-code="no-untyped-def"

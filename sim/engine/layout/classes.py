@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.arrays import I8
-from sim.engine.layout.choice import allowed_classes
+from sim.engine.layout.choice import allowed_classes, stage_kinds
 from sim.engine.layout.columns import gang_slots
 from sim.engine.plan import Fit, Plan
 
@@ -25,20 +25,23 @@ def machine_pools(
     """Return pools as bits: where stages can run, (G,); of machines, (M,); of gangs' slots, (J,).
 
     `demand` and `capacity` have the resources that decide what fits. A task can run, and a slot can
-    be, where an empty machine has room for it, and is of its class; by class alone, if that makes
-    more pools than an int64 has bits. All is one pool where tasks may be evicted, and with other
-    fits than Fit.STRICT.
+    be, where an empty machine has room for it, and is of its class and partitions; by these alone,
+    if sizes make more pools than an int64 has bits. All is one pool on equal machines, of which the
+    last may be smaller, where tasks may be evicted, and with other fits than Fit.STRICT.
     """
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
-    if plan.fit not in (Fit.STRICT, Fit.PER_CLASS) or plan.evict or cluster.unit:
+    is_strict = plan.fit in (Fit.STRICT, Fit.PER_CLASS) and not plan.evict
+    if not is_strict or not len(cluster.machine_class):
         all_pools = np.ones(max(n_stages, len(capacity), n_jobs), np.int64)
         return all_pools[:n_stages], all_pools[: len(capacity)], all_pools[:n_jobs]
-    classes = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity))
     shape, shape_of = np.unique(
-        np.column_stack([capacity, classes.astype(np.int64)]), axis=0, return_inverse=True
+        np.column_stack([capacity, cluster.machine_class]), axis=0, return_inverse=True
     )
     allowed = allowed_classes(columns, cluster)
-    needs = np.column_stack([demand, allowed])
+    kind, n_kinds = stage_kinds(columns, cluster, demand)
+    example = np.zeros(n_kinds, np.int64)
+    example[kind] = np.arange(n_stages)
+    needs = np.column_stack([demand, allowed])[example]
     slots = np.column_stack([
         gang_slots(columns, demand, cluster.unit, gangs=True),
         np.bitwise_and.reduceat(allowed, columns.job_stage0[:-1]),
@@ -56,5 +59,5 @@ def machine_pools(
     bits = np.left_shift(1, np.arange(distinct.shape[1], dtype=np.int64))
     pools = (distinct * bits).sum(axis=1)[need_of.ravel()]
     job_pools = np.full(n_jobs, -1, np.int64)
-    job_pools[columns.job_min_tasks > 0] = pools[len(demand) :]
-    return pools[: len(demand)], bits[pool_of.ravel()[shape_of.ravel()]], job_pools
+    job_pools[columns.job_min_tasks > 0] = pools[n_kinds:]
+    return pools[kind], bits[pool_of.ravel()[shape_of.ravel()]], job_pools

@@ -84,7 +84,7 @@ def _rounded(needed: set[Feature]) -> set[Feature]:
 def _widest(needed: set[Feature]) -> set[Feature]:
     """Return further features of runs on machines, so that each way to fit has two variants.
 
-    One with batches, one without. With SIM_VARIANTS=wide these, and one of pools, serve any run,
+    One with batches, one without. With SIM_VARIANTS=wide these, and one of pools, serve most runs,
     tests for instance; each costs more to compile, and a run more time.
     """
     if has.BATCHES in needed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,6 @@ from sim.base.errors import PolicyError
 from sim.engine.kernels.rigid import replan_registers as register
 from sim.engine.plan import Plan
 from sim.engine.plan.replan import Replan
-
-if TYPE_CHECKING:
-    pass
 
 _LOW = {
     "interval_s": 1,

@@ -1,4 +1,4 @@
-"""Requirements of reservations: rigid jobs, in one order, without faults."""
+"""Requirements of reservations: rigid jobs, in one order."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def build_workload(
     n_tasks = np.bincount(stage_job, weights=stages.n_tasks).astype(np.int64)
     is_gang = options.gang & ~jobs.is_array
     if options.gpu_types:
-        is_gang &= n_tasks > 1  # gangs of tasks that ask for a class of machines are not simulated
+        is_gang &= n_tasks > 1  # a task that asks for a class starts alone, as one without a gang
     account.warnings += _warnings(chosen, jobs, stages, stage_job, is_gang, filled)
     zero_s = float(jobs.submit_s[0])
     head_log = take(

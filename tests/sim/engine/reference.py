@@ -850,7 +850,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
     def _machines_of(self, g):
         """Return the machines that stage g blocks while it waits: all, or those it can run on."""
         machines, j = range(len(self.free)), int(self.c.stage_job[g])
-        if self.plan.evict:
+        if self.plan.evict or not len(self.world.cluster.machine_class):
             return set(machines)
         in_gang = self._is_waiting_gang(j)
         demand, stages = (self._slot(j), self.job_stages[j]) if in_gang else (self.demand[g], [g])

@@ -137,6 +137,13 @@ def test_more_pools_than_bits_are_pools_by_class():
     )
 
 
+def test_equal_machines_of_which_the_last_is_smaller_are_one_pool():
+    """The second waits for a whole machine; the third, that fits the smaller, is behind it."""
+    w = sim.Workload.from_jobs([job(0.0, 10.0), job(1.0, 10.0), job(2.0, 1.0, cpu=1)])
+    fast, _ = assert_same(w, sim.Cluster.machines(1.5, cpu=4), policies.build("fifo"))
+    assert fast.job_start.tolist() == [0.0, 10.0, 10.0]
+
+
 def test_the_older_name_is_the_same():
     w = sim.Workload.from_jobs([job(0.0, 1.0, cpu=c) for c in (1, 2, 3)])
     cluster = sim.Cluster.mixed(KINDS)
