@@ -7,6 +7,7 @@ that exclude each other, by an error.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -85,9 +86,12 @@ SMALL = {"count": 2, "cpu": 2, "mem": 2}
 World = dict[str, Any]
 
 
-def draw(rng: np.random.Generator) -> World:
-    """Draw a world: first which mechanisms it has, few or many, then everything else."""
-    return draw_with(rng, _mechanisms(rng))
+def draw(rng: np.random.Generator, without: Collection[str] = ()) -> World:
+    """Draw a world: first which mechanisms it has, few or many, then everything else.
+
+    :param without: Mechanisms that it does not have, drawn or not.
+    """
+    return draw_with(rng, _mechanisms(rng).difference(without))
 
 
 def draw_with(rng: np.random.Generator, on: set[str]) -> World:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +25,16 @@ FILES = sorted(worlds.KEPT.glob("*.json"))
 ARCHITECTURE = Path(__file__).parents[3] / "docs" / "architecture.md"
 
 
-def seeded(number: int):
-    return draw(np.random.default_rng([54, number]))
+def seeded(number: int, without: Collection[str] = ()):
+    return draw(np.random.default_rng([54, number]), without)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_world_that_failed_once_is_equal(file):
-    assert compare(json.loads(file.read_text())) == Compared()
+    world = json.loads(file.read_text())
+    if COMPILED_WIDE and RARE & {*world["mechanisms"]}:
+        pytest.skip("in no wide variant")
+    assert compare(world) == Compared()
 
 
 def test_worlds_are_there():
@@ -40,9 +44,7 @@ def test_worlds_are_there():
 def test_same_bits_in_worlds_of_all_mechanisms():
     equal, left_out = Counter(), RARE if COMPILED_WIDE else set()
     for number in range(examples(400)):
-        world = seeded(number)
-        if left_out & {*world["mechanisms"]}:
-            continue
+        world = seeded(number, left_out)
         result = compare(world)
         assert not result.differs, (number, result.differs)
         if not result.refused:
