@@ -17,7 +17,7 @@ from sim.engine.accounts import broken_account
 from sim.engine.batches import Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
-from sim.engine.kernels.release import REJECTED, TIMED_OUT
+from sim.engine.kernels.release import CANCELLED_JOB, REJECTED, TIMED_OUT
 from sim.engine.kernels.run import compiled_variant
 from sim.engine.layout import lay_out
 from sim.engine.layout.tasks import update_tasks
@@ -64,6 +64,7 @@ def simulate(
         failed |= unreleased
     estimate_s, task_order = plan.estimate_s, plan.task_order
     worth = plan.jobs["worth"] if plan.weighs_jobs else None
+    preempts = plan.preemption is not None
     del world, plan, memory, arrays, state, run  # before records are put in order
     return Run(
         workload,
@@ -77,6 +78,7 @@ def simulate(
         job_timeout=jobs["failed"] == TIMED_OUT if cluster.enforce_limits else None,
         job_eligible=eligible_s,
         job_unreleased=unreleased,
+        job_cancelled=jobs["failed"] == CANCELLED_JOB if preempts else None,
         job_rejected=jobs["failed"] == REJECTED if cluster.limits else None,
         records=recorder.records(workload.columns, task_order) if record_tasks else None,
         stopped=recorder.stopped() if record_tasks else None,

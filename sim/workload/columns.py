@@ -23,7 +23,10 @@ from sim.workload.schema import (
     JOB_EDGE_KINDS,
     NEW_DEADLINE,
     NEW_DEADLINE_AT,
+    CHECKPOINT,
     PARTITION,
+    PREEMPTS,
+    RESTART,
     POLL_LAG,
     REMOTE_FACTOR,
     REQUESTED,
@@ -49,6 +52,9 @@ class Columns:
     job_new_deadline: F8
     job_new_deadline_at: F8
     job_requested: F8  # the user's limit on its running time, s; NaN for none or unknown
+    job_preempts: NDArray[np.bool_]  # it may preempt others
+    job_checkpoint: F8  # time between two of its checkpoints, s; inf for none
+    job_restart: F8  # time to restart a task of it that was stopped, s
     job_min_tasks: I4  # gang: number of tasks that start together; 0 for none
     job_queue: I4  # index into `queue_names`, `user_names`, `template_names`
     job_user: I4
@@ -152,6 +158,9 @@ def build(workload: Tables) -> Columns:
         "job_new_deadline": column_or_default(jobs, NEW_DEADLINE),
         "job_new_deadline_at": column_or_default(jobs, NEW_DEADLINE_AT),
         "job_requested": column_or_default(jobs, REQUESTED),
+        "job_preempts": column_or_default(jobs, PREEMPTS),
+        "job_checkpoint": _checkpoint_s(jobs),
+        "job_restart": column_or_default(jobs, RESTART),
         "job_partition": _texts(jobs, PARTITION)[0],
         "job_input_mode": codes(jobs, "input_mode", INPUT_MODES),
         "job_poll_lag": column_or_default(jobs, POLL_LAG),
@@ -177,6 +186,11 @@ def build(workload: Tables) -> Columns:
         "quantum": quantum,
     }
     return assemble(workload, {**views, **derived})
+
+
+def _checkpoint_s(jobs: pa.Table) -> F8:
+    seconds = column_or_default(jobs, CHECKPOINT)
+    return np.where(np.isnan(seconds), np.inf, seconds)
 
 
 def shared_with_tables(workload: Tables) -> dict[str, NDArray[Any]]:

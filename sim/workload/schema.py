@@ -217,6 +217,15 @@ REQUESTED: Final = _time(
     low=0,
     null=0.0,
 )
+PREEMPTS: Final = Column(
+    "preempts", pa.bool_(), "bool", "it may preempt others, where the policy lets it", True
+)
+CHECKPOINT: Final = _time(
+    "checkpoint_s", "time between two of its checkpoints; 0: at any moment; null: none", low=0
+)
+RESTART: Final = Column(
+    "restart_s", pa.float64(), "s", "time to restart a task of it that was stopped", 0.0, low=0
+)
 CPU: Final = _time(
     "cpu_s", "total CPU time of its tasks without initialisation; null: their total duration", low=0
 )
@@ -259,6 +268,9 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         NEW_DEADLINE,
         NEW_DEADLINE_AT,
         REQUESTED,
+        PREEMPTS,
+        CHECKPOINT,
+        RESTART,
         CPU,
         *FEATURES,
         *CLOCK,

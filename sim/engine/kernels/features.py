@@ -62,6 +62,10 @@ ENFORCES = Feature("ENFORCES")
 """Jobs are ended at their limit of run time (`sim.engine.kernels.time_limits`)."""
 EVICTS = Feature("EVICTS")
 """Tasks are evicted for those of jobs below their run limit."""
+PREEMPTS = Feature("PREEMPTS")
+"""Running jobs are stopped for waiting ones (`sim.engine.kernels.faults.preempt`)."""
+CHECKPOINTS = Feature("CHECKPOINTS")
+"""Stopped tasks keep a part of their work (`sim.engine.kernels.faults.work`)."""
 CHOOSES = Feature("CHOOSES")
 """Tasks choose among machines, are restricted to some, or take devices
 (`sim.engine.kernels.choosing.choice`)."""
@@ -73,6 +77,7 @@ CHECKS = Feature("CHECKS")
 
 MODULES_SET = {
     "learning": ("sim.engine.kernels.learning.learning",),
+    "preemption": ("sim.engine.kernels.faults.preempt",),
     "held_machines": ("sim.engine.kernels.packing.hold",),
     "packing": ("sim.engine.kernels.packing.bundle", "sim.engine.kernels.packing.overbook"),
     "task_prefers": ("sim.engine.kernels.packing.bundle", "sim.engine.kernels.packing.overbook"),

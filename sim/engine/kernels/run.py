@@ -22,6 +22,7 @@ from sim.engine.kernels.conserve import is_broken
 from sim.engine.kernels.dispatch import dispatch_strict
 from sim.engine.kernels.faults.rates import advance_speed, collect_ended, drop_stale, update_rates
 from sim.engine.kernels.faults.restart import (
+    GANG_STOPPED,
     attempt_fails,
     fail_attempt,
     outages,
@@ -42,6 +43,7 @@ from sim.engine.kernels.features import (
     LIMITS,
     OVERBOOK,
     POOL,
+    PREEMPTS,
     REPLANS,
     RESERVES,
     SCORED,
@@ -92,6 +94,7 @@ from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, u
 
 DONE, NEEDS_POLICY, STUCK, FULL, WRONG = range(5)
 
+preempt = late("sim.engine.kernels.faults.preempt.preempt", PREEMPTS)
 next_refinement = late("sim.engine.kernels.learning.learning.next_refinement", LEARNS)
 refine = late("sim.engine.kernels.learning.learning.refine", LEARNS)
 dispatch_replanned = late("sim.engine.kernels.rigid.replan.dispatch_replanned", REPLANS)
@@ -202,7 +205,7 @@ def _process_ends(st):
         for i in range(collect_ended(st)):
             _process_end(st, st.state_ended[i])
         if GANGS:
-            stop_gangs(st)
+            stop_gangs(st, GANG_STOPPED)
         return
     while st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= st.state_f[NOW]:
         end_task(st, fin_pop(st))
@@ -308,6 +311,14 @@ def _dispatch(st):
         return
     if BATCHES:
         begin_batches(st)
+    _place(st)
+    if PREEMPTS and not CLASSES:
+        while preempt(st):
+            _place(st)
+
+
+@inlined
+def _place(st):
     if GANGS:
         refill_gangs(st)
     if REPLANS:

@@ -35,6 +35,7 @@ from sim.engine.layout.columns import (
     o2o_bits,
     order_resources,
     organisations,
+    preemption_fields,
     required_free,
     resource_quanta,
     weighted_work,
@@ -87,7 +88,7 @@ def lay_out(
     features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
-    restarts = fails or plan.evict or bool(len(cluster.outages))
+    restarts = fails or plan.evict or plan.preemption is not None or bool(len(cluster.outages))
     enforces = has_enforced_limits(columns, cluster)
     flags[layout.STOPS] = record_tasks and (restarts or enforces)
     n_binding = n_rigid if variable_ends else n_fit
@@ -165,6 +166,7 @@ def lay_out(
         "w_job_org": org,
         "w_job_work": columns.job_work,
         "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
+        **preemption_fields(columns, features),
         "w_job_slot": gang_slots(columns, demand, cluster.unit, gangs),
         "w_job_held0": held0 if gangs else held0[:1],
         "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],

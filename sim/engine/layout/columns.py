@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,6 +180,18 @@ def _release_fields(releases: Releases, present: bool) -> dict[str, NDArray[Any]
         "w_name_job": group_job,
         "state_name_first": group0[:-1].copy(),
         "state_name_running": np.zeros(len(group0) - 1, np.int32),
+    }
+
+
+def preemption_fields(columns: Columns, features: Collection[str]) -> dict[str, NDArray[Any]]:
+    """Return the fields of jobs that may preempt others, and of their checkpoints."""
+    n_saving = None if "CHECKPOINTS" in features else 1
+    return {
+        "w_job_preempts": columns.job_preempts.view(np.int8)[
+            : None if "PREEMPTS" in features else 1
+        ],
+        "w_job_checkpoint": columns.job_checkpoint[:n_saving],
+        "w_job_restart": columns.job_restart[:n_saving],
     }
 
 

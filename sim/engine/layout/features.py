@@ -19,6 +19,7 @@ from sim.engine.kernels import state as register
 from sim.engine.layout.caps import has_minutes
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
 from sim.engine.plan.choice import Machine
+from sim.engine.plan.preemption import WhenPreempted
 from sim.engine.plan.queues import Packing
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ def _needed(
     inputs = releases or bool(columns.job_input_mode.any())
     variable_ends = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
     variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
+    preempts = plan.preemption is not None
+    variable_ends = variable_ends or preempts
     enforces = has_enforced_limits(columns, cluster)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
     plans = bool(plan.reservations or plan.replan)
@@ -126,7 +129,7 @@ def _needed(
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
     overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     pool = False
-    if cluster.unit and not gangs and not scored and not plans:
+    if cluster.unit and not (gangs or scored or plans or preempts):
         fit = Fit.STRICT  # equal demands: the room of one task fits any other
         rare = (
             limits
@@ -146,7 +149,11 @@ def _needed(
             "plan.evict needs fit=strict and no gang jobs; this run has "
             f"fit={fit.name.lower()}" + (" and gang jobs" if gangs else "")
         )
-    if groups and fit == Fit.STRICT:
+    if plan.evict and preempts:
+        raise PolicyError(
+            "plan.evict and plan.preemption each say who gives way to whom; set one of them"
+        )
+    if (groups or preempts) and fit == Fit.STRICT:
         fit = Fit.PER_CLASS  # of a single pool
     needed = {
         has.POOL: pool,
@@ -169,6 +176,8 @@ def _needed(
         has.VARIABLE_ENDS: bool(variable_ends or overbook or enforces),
         has.ENFORCES: enforces,
         has.EVICTS: plan.evict,
+        has.PREEMPTS: preempts,
+        has.CHECKPOINTS: saves_work(columns, cluster, plan),
         has.RESERVES: plan.reservations > 0,
         has.REPLANS: plan.replan is not None,
         has.PLACES: reserves_places(cluster, plan),
@@ -184,6 +193,15 @@ def _needed(
 def reserves_places(cluster: Cluster, plan: Plan) -> bool:
     """Tell whether reservations name machines, or are of several queues."""
     return plan.reservations > 0 and (not cluster.unit or cluster.queue_mode != "global")
+
+
+def saves_work(columns: Columns, cluster: Cluster, plan: Plan) -> bool:
+    """Tell whether attempts that are stopped may keep a part of their work, or take longer again."""
+    if not (plan.preemption or plan.evict or len(cluster.outages)):
+        return False
+    has_checkpoints = np.isfinite(columns.job_checkpoint).any() or columns.job_restart.any()
+    suspends = plan.jobs["when_preempted"] == WhenPreempted.SUSPEND
+    return bool(has_checkpoints or (plan.preemption and suspends.any()))
 
 
 def _leaves_out(cluster: Cluster, plan: Plan) -> bool:
@@ -222,7 +240,8 @@ def registers(
         flags[register.LEARNING] = True
         flags[register.ESTIMATES] = plan.learning.estimates
         # a task that fails or is lost changes remaining work, and leaves no trace in the counts
-        flags[register.REFINE_ALL] = len(columns.attempt_s) > 0 or len(cluster.outages) > 0
+        loses = len(columns.attempt_s) > 0 or len(cluster.outages) > 0
+        flags[register.REFINE_ALL] = loses or plan.preemption is not None
     flags[register.OVERBOOKING] = plan.packing.overbook and bool(cluster.fungible)
     flags[register.EVICTING] = plan.evict
     flags[register.FAILS] = bool(len(columns.attempt_s))
@@ -236,6 +255,9 @@ def registers(
     flags[register.BY_PLACE] = reserves_places(cluster, plan)
     if cluster.launch:
         flags[register.LAUNCH] = lag.BETWEEN if cluster.launch.between else lag.DRAWN
+    if plan.preemption is not None:
+        flags[register.PREEMPTS_BY] = int(plan.preemption.by)
+        flags[register.VICTIMS] = int(plan.preemption.victims)
     flags[register.CANCELS] = cluster.unmet_dependencies == "fail"
     flags[register.JOBS_LEFT] = len(columns.job_submit)
     return flags

@@ -18,6 +18,7 @@ from sim.base.errors import PolicyError, unknown
 from sim.engine.plan.choice import Choice, Device, Machine, Mix
 from sim.engine.plan.columns import JOB_COLUMNS, NO_LIMIT, STAGE_COLUMNS, TASK_COLUMNS, defaults
 from sim.engine.plan.learning import Learning
+from sim.engine.plan.preemption import Preemption, Right, Victims, WhenPreempted
 from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
 from sim.engine.plan.replan import Replan
 from sim.engine.plan.rows import are_plain, misfit, rows_of
@@ -35,10 +36,14 @@ __all__ = [
     "Mix",
     "Order",
     "Plan",
+    "Preemption",
     "Queues",
     "Replan",
+    "Right",
     "Scheduler",
     "Share",
+    "Victims",
+    "WhenPreempted",
     "World",
 ]
 
@@ -108,6 +113,11 @@ class Plan:
         Rigid jobs are started by a main loop and a planning thread, as Slurm has them
         (`sim.engine.plan.replan`), by ``expected_s`` of all. It takes the place of `fit`. Read
         once.
+    preemption : Preemption or None
+        Running jobs are stopped for waiting ones that may preempt them
+        (`sim.engine.plan.preemption`), by ``preempt_level`` and ``preempts_below``. In strict order
+        that is tried for the first that does not fit; else, after placement, for each job that
+        waits, in order, whatever is reserved for others. Read once.
     learning : Learning or None
         The run learns ``expected_s`` of stages (`sim.engine.plan.learning`). Read once.
     events : Event
@@ -141,6 +151,7 @@ class Plan:
         self.held_machines = 0
         self.reservations = 0
         self.replan: Replan | None = None
+        self.preemption: Preemption | None = None
         self.first_ended = False
         self.weighs_jobs = False  # True if `worth` or `beyond` was set before the run
         self.learning: Learning | None = None
@@ -179,6 +190,10 @@ class Plan:
             keeps the room of its job at its begin;
             fill_key : float64, smallest first (then as in the queue): the order in which jobs
             without a reservation are tried;
+            preempt_level : float64, how much a job is to be spared from preemption;
+            preempts_below : float64, it may preempt jobs of a ``preempt_level`` below this and its
+            own; -inf (the default) for none;
+            when_preempted : int32, `WhenPreempted`: what becomes of it when it is preempted;
             worth, beyond : float64, above 0, and 0 or more: remaining work plus ``beyond``, over
             ``worth``, orders queues (`Order.REMAINING`) and lowers packing scores. To change them
             in a callback, set one before the run, at any values.
@@ -374,6 +389,8 @@ class Plan:
             return 0, NO_LIMIT
         if name in ("worth", "beyond"):
             return 1e-100 if name == "worth" else 0.0, 1e100
+        if name == "when_preempted":
+            return 0, len(WhenPreempted) - 1
         if name == "expected_s":
             return 0, float(np.finfo(np.float64).max)
         return -np.inf, np.inf

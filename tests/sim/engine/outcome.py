@@ -63,6 +63,8 @@ def _outcome(run, stops, seen, policy, cluster) -> dict[str, Any]:
     columns = {name: np.array(getattr(run, name)) for name in COLUMNS}
     if cluster.enforce_limits:
         columns["job_timeout"] = np.array(run.job_timeout)
+    if seen.plan.preemption is not None:
+        columns["job_cancelled"] = np.array(run.job_cancelled)
     if cluster.limits:
         columns["job_rejected"] = np.array(run.job_rejected)
     if cluster.devices:

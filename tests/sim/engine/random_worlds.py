@@ -17,7 +17,18 @@ import sim
 from policies.base import Policy
 from sim import transforms
 from sim.cluster.faults import Outages, Slowdowns
-from sim.engine.plan import NO_LIMIT, Choice, Device, Machine, Mix, Order
+from sim.engine.plan import (
+    NO_LIMIT,
+    Choice,
+    Device,
+    Machine,
+    Mix,
+    Order,
+    Plan,
+    Preemption,
+    Right,
+    Victims,
+)
 from tests.sim.engine.strategies import AnyPlan
 from tests.sim.engine.test_batches import AnyQueues
 from tests.sim.engine.test_places import AnyPlaces
@@ -29,9 +40,12 @@ MECHANISMS = (
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("dependencies", "begin times", "singletons"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
-    *("speeds", "limits", "partitions", "caps"),
+    *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
 )
-RARE = {"caps", "dependencies", "begin times", "singletons", "speeds", "limits"}
+RARE = {
+    *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
+    *("preemption", "checkpoints"),
+}
 """Mechanisms that no wide variant has."""
 LEAN = (
     ("pool", "like tasks", "barriers"),
@@ -71,6 +85,17 @@ LEAN = (
     ("caps", "like tasks", "skip"),
     ("caps", "inputs", "weighted queues"),
     ("caps", "failures", "outages"),
+    ("preemption", "gangs"),
+    ("preemption", "gangs", "skip"),
+    ("preemption", "gangs", "pack", "checkpoints"),
+    ("preemption", "reservations", "checkpoints"),
+    ("preemption", "planning", "checkpoints"),
+    ("preemption", "pool", "weighted queues"),
+    ("preemption", "devices", "gangs", "skip"),
+    ("preemption", "classes", "caps"),
+    ("preemption", "hard queues", "callbacks"),
+    ("checkpoints", "outages", "gangs"),
+    ("checkpoints", "evictions", "failures", "speeds"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -161,6 +186,11 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["poll_lag_s"] = float(rng.choice([0.0, 0.0, 1.5]))
             read = [u for u in range(n_jobs) if order[u] < order[i] and rng.random() < 0.35]
             job["inputs"] = {f"j{u}": str(rng.choice(["hard", "hard", "soft"])) for u in read}
+        if "checkpoints" in on:
+            job["checkpoint_s"] = [None, 0.0, 0.5, 1.0, 0.75][int(rng.integers(5))]
+            job["restart_s"] = float(rng.choice([0.0, 0.0, 0.25, 1.0]))
+        if "preemption" in on and rng.random() < 0.2:
+            job["preempts"] = False
         if "partitions" in on:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
         job |= _release(rng, on, clock, [f"j{u}" for u in range(n_jobs) if order[u] < order[i]])
@@ -370,12 +400,14 @@ def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
 def _policy(rng: np.random.Generator, on: set[str]) -> World:
     fit = "pack" if "pack" in on else "skip" if on & {"skip", "holds"} else "strict"
     fit = "per_class" if "per class" in on else fit
+    preempts = "preemption" in on
     policy: World = {
         "kind": "plan",
         "fit": "strict" if "evictions" in on else fit,
         "plan_seed": int(rng.integers(2**32)),
         "callbacks": "callbacks" in on,
         "learns": "learning" in on,
+        "preempts": preempts,
     }
     if "reservations" in on:
         depth = int(rng.choice([1, 1, 2, 3, NO_LIMIT, NO_LIMIT]))
@@ -383,7 +415,7 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
     if "planning" in on:
         return policy | {"kind": "replans"}
     if "like tasks" in on:
-        names = ("plan_seed", "fit", "callbacks")
+        names = ("plan_seed", "fit", "callbacks", "preempts")
         order, packs = int(rng.integers(len(Order))), "pack" in on and rng.random() < 0.5
         return {name: policy[name] for name in names} | {
             "kind": "queues", "order": order, "packs": packs
@@ -393,6 +425,18 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
     return policy | more
 
 
+def fill_preemption(plan_seed: int, plan: Plan) -> None:
+    """Fill rights, levels and victims at random."""
+    rng, n = np.random.default_rng([plan_seed, 6]), len(plan.jobs["key"])
+    right = Right(int(rng.choice([1, 1, 1, 2, 3, 4, 6])))
+    plan.preemption = Preemption(right, Victims(int(rng.integers(len(Victims)))))
+    level = rng.integers(0, 4, n).astype(float)
+    below = np.where(rng.random(n) < 0.7, level, rng.integers(-1, 6, n))
+    rare = rng.random() < 0.5
+    when = rng.choice([0, 0, 1, 2], n) if rare else rng.integers(0, 3)
+    plan.set_jobs(preempt_level=level, preempts_below=below, when_preempted=when)
+
+
 @dataclass(frozen=True)
 class AnyMechanism(AnyPlan):
     """Fills every column; may also learn durations, hold machines and choose among them."""
@@ -400,9 +444,12 @@ class AnyMechanism(AnyPlan):
     learns: float = 0.0
     n_held: int = 0
     chooses: bool = False
+    preempts: bool = False
 
     def prepare(self, world, plan):
         memory = super().prepare(world, plan)
+        if self.preempts:
+            fill_preemption(self.plan_seed, plan)
         plan.held_machines = self.n_held
         if self.chooses:
             rng = np.random.default_rng([self.plan_seed, 3])
@@ -412,14 +459,28 @@ class AnyMechanism(AnyPlan):
         return memory
 
 
-class _Learns(Policy):
-    """Fills expected durations that are learnt; for policies of rigid jobs."""
-
-    learns: float
-    plan_seed: int
+@dataclass(frozen=True)
+class PreemptingQueues(AnyQueues):
+    preempts: bool = False
 
     def prepare(self, world, plan):
         memory = super().prepare(world, plan)
+        if self.preempts:
+            fill_preemption(self.plan_seed, plan)
+        return memory
+
+
+class _Learns(Policy):
+    """Fills expected durations that are learnt, and preemption; for policies of rigid jobs."""
+
+    learns: float
+    plan_seed: int
+    preempts: bool
+
+    def prepare(self, world, plan):
+        memory = super().prepare(world, plan)
+        if self.preempts:
+            fill_preemption(self.plan_seed, plan)
         if self.learns:
             n_stages = len(world.columns.stage_job)
             rng = np.random.default_rng([self.plan_seed, 5])
@@ -431,16 +492,23 @@ class _Learns(Policy):
 @dataclass(frozen=True)
 class Reserves(_Learns, AnyPlaces):
     learns: float = 0.0
+    preempts: bool = False
     name: ClassVar[str] = "any-reservations"
 
 
 @dataclass(frozen=True)
 class Replans(_Learns, AnyReplan):
     learns: float = 0.0
+    preempts: bool = False
     name: ClassVar[str] = "any-replan"
 
 
-POLICIES = {"plan": AnyMechanism, "queues": AnyQueues, "reserves": Reserves, "replans": Replans}
+POLICIES = {
+    "plan": AnyMechanism,
+    "queues": PreemptingQueues,
+    "reserves": Reserves,
+    "replans": Replans,
+}
 
 
 def build(world: World) -> tuple[sim.Workload, sim.Cluster, Policy]:

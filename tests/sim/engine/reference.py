@@ -21,6 +21,7 @@ from tests.sim.engine.reference_caps import Capping
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
+from tests.sim.engine.reference_preempt import Preempting
 from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
@@ -51,7 +52,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
+class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanning, Speeds):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -101,6 +102,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         self.running = []  # (end, task, stage, machine, among first k, held)
         self.submitted = []  # jobs in the order of submission
         self._init_releases(cluster)
+        self._init_preemption()
         self.seen = not np.isnan(self.plan.stages["expected_s"]).all()
         work = self.size * self.plan.stages["expected_s"] if self.seen else c.stage_work
         work = work * self.plan.stages["weight"]
@@ -170,7 +172,8 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             for event in ((down_s, int(m), 1), (up_s, int(m), 0))
         )
         self.has_outages = bool(self.outages)
-        self.restarts = bool(self.outages) or fails or self.plan.evict
+        preempts = self.plan.preemption is not None
+        self.restarts = bool(self.outages) or fails or self.plan.evict or preempts
         self.variable_ends = (
             self.restarts
             or self.enforces
@@ -219,6 +222,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             job_submit=self.view["submit"],
             job_failed=self.view["failed"].astype(bool) | self._unreleased(),
             job_timeout=self.view["failed"] == 2,
+            job_cancelled=self._cancelled(),
             job_rejected=self.view["failed"] == 3,
             job_start=self.view["start"],
             job_finish=self.view["finish"],
@@ -310,7 +314,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
                 work_s = prior_s * learning.prior_tasks + done_work[g]
                 expected[g] = work_s / (learning.prior_tasks + self.size[g] - left[g])
             seen = int(self.view["left"][j]), int(self.view["started"][j])
-            loses = len(self.c.attempt_s) > 0 or self.has_outages
+            loses = len(self.c.attempt_s) > 0 or self.has_outages or self.plan.preemption
             changed = (expected != before).any() or self.last_seen.get(j) != seen
             self.last_seen[j] = seen
             if j in arrived and learning.estimates:
@@ -404,13 +408,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             self.remaining[j] -= self._weighted_s(g, task)
         self.task_start[task] = start
         self.task_machine[task] = machine
-        duration = float(c.task_duration[task])
-        if self._failing_attempts(task):
-            duration = self._failing_attempts(task)[0][0]
-        duration /= self._speed(g, machine)
-        home = c.stage_home[g] + task - c.stage_task0[g]
-        if c.stage_home[g] >= 0 and home % len(self.free) != machine:
-            duration *= float(c.stage_remote_factor[g])
+        duration = self._work_s(task, g, machine)[1] + self._restart_s(task, g)
         self.progress[task] = (1.0, duration, start)
         end = self._finish_time(start, duration)
         self.running.append((end, task, g, machine, first, in_held_slot))
@@ -467,11 +465,11 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         self.idle[j] = None
         self._note_running(j)
 
-    def _stop_gangs(self):
+    def _stop_gangs(self, reason="gang stopped"):
         """Stop the gangs that lost a slot or a task in one: they wait for all slots again."""
         for j in sorted(self.stopping):
             for entry in [e for e in self.running if e[5] and self.c.stage_job[e[2]] == j]:
-                self._stop_task(entry, "gang stopped")
+                self._stop_task(entry, reason)
             self._release_slots(j)
         self.stopping = set()
 
@@ -495,6 +493,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         start = float(self.task_start[task])
         if start < self.now or reason in ("failed", "input lost"):
             self.stopped.append((self.now, task, machine, start, reason))
+        self._follow_work(entry, reason)
         self.running.remove(entry)
         self.task_started[task] = False
         self.view["stage_started"][g] -= 1
@@ -507,7 +506,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         self.first_started[j] -= first
         self._leave(task, g, machine, in_held_slot)
         self._note_running(j)
-        if in_held_slot and reason != "timeout":
+        if in_held_slot and reason not in ("timeout", "cancelled"):
             self.stopping.add(j)
 
     # ---- failures, and outputs that are lost
@@ -538,6 +537,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         self.task_done[lost] = self.task_started[lost] = False
         view["stage_started"][g] -= 1
         self.rerun.add(lost)
+        self._lose_work(lost)
         view["stage_left"][g] += 1
         view["left"][j] += 1
         view["done"][j] -= 1
@@ -789,6 +789,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             slots.append((m, self._acquire_devices(self._slot(j), m)))
             self._acquire(j, self._slot(j), m, 1)
         self.idle[j] = slots[::-1]
+        self.admitted_s[j] = self.now
         self._note_running(j)
         self._launch_gang(j)
         self._fill_held(j)
@@ -808,6 +809,11 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             self._start(first, slot[0], slot)
 
     def _dispatch(self):
+        self._place_all()
+        while self._preempt_in_order():
+            self._place_all()
+
+    def _place_all(self):
         for j in range(self.n_jobs):
             if self.idle[j]:
                 self._fill_held(j)
@@ -839,6 +845,9 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             g, barred = heads[q], blocked.get(q, set())
             if self._place(g, barred):
                 started = True
+                continue
+            if self.plan.preemption and self._preempt(g, barred):
+                blocked, started = {}, False
                 continue
             machine = self._evict(g) if self.plan.evict else None
             if machine is None:

@@ -489,6 +489,28 @@ class Replanning:
         hooks = self._start_on, self._is_capped, self._n_by_devices, self._over
         return State(self._clock(), free, completing, running, *hooks)
 
+    def _start_replanned(self, j):
+        """Start job j where it fits now, whatever is planned for others; tell whether it did."""
+        self._note_events()
+        job = Job(
+            j,
+            self._width(j),
+            self._limit_s(j),
+            self._demand_of(j),
+            self._usable_nodes(j),
+            self.org[j],
+        )
+        state = self._cluster()
+        nodes = None
+        if not self._is_capped(job):
+            usable = state.usable(job)
+            nodes = choose(state.free, usable, job, lambda n: self._n_by_devices(job, n))
+        if nodes is None:
+            return False
+        self._start_on(j, nodes)
+        self._note_update()
+        return True
+
     def _start_on(self, j, nodes):
         self.nodes[j] = nodes
         self.expected_end[j] = self._clock() + self._limit_s(j)

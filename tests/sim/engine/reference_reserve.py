@@ -15,27 +15,17 @@ from collections import Counter
 from sim.engine.plan import NO_LIMIT, Machine
 
 
-def reserve(run) -> None:
-    """Start the jobs that may start now; store the reservations."""
+def reserve(run, first: int = -1) -> bool:
+    """Start the jobs that may start now; store the reservations.
+
+    Or start job `first` alone, whatever is reserved for others; tell whether it did.
+    """
     plan, now = run.plan, run.now
     expected = plan.jobs["expected_s"].tolist()
     hard = run.world.cluster.queue_mode == "hard"
 
     def order(g):  # weighted queues by what they use now
         return (() if hard else run._queue_key(run._queue(g)), run._rank(g))
-
-    jobs = [int(run.c.stage_job[g]) for g in sorted(run._waiting(), key=order)]
-    jobs = [j for j in dict.fromkeys(jobs) if not run._holds(j)]
-    reserves_all = plan.reservations == NO_LIMIT
-    released = bool(run.freed)
-    run.freed = set()
-    if run.unit and run.down:
-        return
-    for j in [j for j in jobs if run._rigid_over(j) == "passes"]:
-        jobs.remove(j)
-        run.reserved.pop(j, None)
-    if not jobs:
-        return
 
     def width(j):
         return sum(run.size[g] for g in run.job_stages[j])
@@ -123,6 +113,24 @@ def reserve(run) -> None:
             end = run.run_start[j] + expected[j]
             claims.append(((now, 0), (max(end, now), 1), j, run.machines_of[j]))
 
+    if first >= 0:
+        machines = places(claims, (now, 0), first)
+        if machines:
+            start(first, machines)
+        return bool(machines)
+    jobs = [int(run.c.stage_job[g]) for g in sorted(run._waiting(), key=order)]
+    jobs = [j for j in dict.fromkeys(jobs) if not run._holds(j)]
+    reserves_all = plan.reservations == NO_LIMIT
+    released = bool(run.freed)
+    run.freed = set()
+    if run.unit and run.down:
+        return False
+    for j in [j for j in jobs if run._rigid_over(j) == "passes"]:
+        jobs.remove(j)
+        run.reserved.pop(j, None)
+    if not jobs:
+        return False
+
     stored, running = {}, list(claims)
     for j in [j for j in jobs if j in run.reserved]:
         start_s, machines = run.reserved[j]
@@ -176,3 +184,4 @@ def reserve(run) -> None:
         if machines:
             claims.append(((now, 0), end_of((now, 0), j), j, machines))
             start(j, machines)
+    return False

@@ -18,13 +18,16 @@ from sim.engine.kernels.buckets import follow_remaining, regroup
 from sim.engine.kernels.choosing.choice import release_task_devices
 from sim.engine.kernels.choosing.devices import n_by_devices
 from sim.engine.kernels.faults.rates import clear_end, leave_machine
+from sim.engine.kernels.faults.work import SUSPEND, keep_work, lose_work, suspend_work
 from sim.engine.kernels.features import (
     CAPS,
+    CHECKPOINTS,
     CHOOSES,
     CLASS_SPEEDS,
     DYNAMIC_ORDER,
     EVICTS,
     GANGS,
+    PREEMPTS,
     SCORED,
     SERVICE,
     STRICT,
@@ -60,7 +63,17 @@ from sim.engine.kernels.state import (
 from sim.engine.kernels.turns import turn_of
 from sim.engine.kernels.waiting import is_listed, stage_ready, update_rank
 
-FAILED, INPUT_LOST, OUTPUT_LOST, MACHINE_LOST, EVICTED, GANG_STOPPED, TIMEOUT = range(7)
+(
+    FAILED,
+    INPUT_LOST,
+    OUTPUT_LOST,
+    MACHINE_LOST,
+    EVICTED,
+    GANG_STOPPED,
+    TIMEOUT,
+    PREEMPTED,
+    CANCELLED,
+) = range(9)
 """Reasons for which attempts are stopped (`sim.engine.stops.REASONS`)."""
 
 
@@ -76,6 +89,8 @@ def stop_task(st, slot, reason):
     start, now = st.state_slot_start[slot], st.state_f[NOW]
     if st.state_i[STOPS] and (start < now or reason < OUTPUT_LOST):
         _record(st, st.state_slot_task[slot], st.state_slot_machine[slot], start, now, reason)
+    if CHECKPOINTS:
+        _follow_work(st, slot, reason)
     st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
     st.state_i[N_SLOT_FREE] += 1
     leave_machine(st, slot)
@@ -95,7 +110,7 @@ def stop_task(st, slot, reason):
     st.state_stage_next[g] -= 1
     if GANGS and st.state_slot_flag[slot] & HELD:
         leave_slots(st, j, slot, 1)
-        if reason != TIMEOUT:
+        if reason != TIMEOUT and reason != CANCELLED:
             list_to_stop(st, j)
     else:
         if CHOOSES and st.state_i[CONSTRAINED]:
@@ -104,6 +119,18 @@ def stop_task(st, slot, reason):
     if CAPS:
         note_running(st, j)
     refresh_job(st, j)
+
+
+@inlined
+def _follow_work(st, slot, reason):
+    """Keep of the attempt in `slot`, which is stopped, what its checkpoints have saved."""
+    task, j = st.state_slot_task[slot], st.w_stage_job[st.state_slot_stage[slot]]
+    if reason == FAILED or reason == INPUT_LOST:
+        lose_work(st, task)
+    elif PREEMPTS and reason == PREEMPTED and st.p_job_when_preempted[j] == SUSPEND:
+        suspend_work(st, slot)
+    elif reason != TIMEOUT and reason != CANCELLED:
+        keep_work(st, slot, st.w_job_checkpoint[j])
 
 
 @part
@@ -138,7 +165,7 @@ def requeue_task(st, g, task):
 
 
 @part
-def _stop_and_requeue(st, slot, reason):
+def stop_and_requeue(st, slot, reason):
     stop_task(st, slot, reason)
     requeue_task(st, st.state_slot_stage[slot], st.state_slot_task[slot])
 
@@ -163,7 +190,7 @@ def _list_holders(st, machine):
 
 
 @part
-def stop_gangs(st):
+def stop_gangs(st, reason):
     """Stop the listed gangs, task by task; they wait for all of their slots again."""
     for k in range(st.state_i[N_STOPPING]):
         j = st.state_stopping[k]
@@ -173,7 +200,7 @@ def stop_gangs(st):
                 after = st.state_slot_next[slot]
                 in_gang = st.w_stage_job[st.state_slot_stage[slot]] == j
                 if in_gang and st.state_slot_flag[slot] & HELD:
-                    _stop_and_requeue(st, slot, GANG_STOPPED)
+                    stop_and_requeue(st, slot, reason)
                 slot = after
         release_slots(st, j)
         if CAPS:
@@ -232,6 +259,8 @@ def _rerun(st, task, g):
         start, stop = st.out_task_start[task], st.out_task_finish[task]
         _record(st, task, st.out_task_machine[task], start, stop, OUTPUT_LOST)
     st.state_task_rerun[task] = 1
+    if CHECKPOINTS:
+        lose_work(st, task)
     st.state_stage_left[g] += 1
     st.state_job_left[j] += 1
     st.state_job_done[j] -= 1
@@ -272,10 +301,10 @@ def outages(st):
             st.state_mach_lost[machine] = 1
             while st.state_mach_slot[machine] >= 0:
                 slot = st.state_mach_slot[machine]
-                _stop_and_requeue(st, slot, MACHINE_LOST)
+                stop_and_requeue(st, slot, MACHINE_LOST)
             if GANGS:
                 _list_holders(st, machine)
-                stop_gangs(st)
+                stop_gangs(st, GANG_STOPPED)
         emit(st, FAULT, machine)
         i += 1
     st.state_i[NEXT_OUTAGE] = i
@@ -307,7 +336,7 @@ def evict_for(st, g, row):
     while not fits(st, row, best):
         after = st.state_slot_next[slot]
         if _is_over_limit(st, slot):
-            _stop_and_requeue(st, slot, EVICTED)
+            stop_and_requeue(st, slot, EVICTED)
         slot = after
     return best
 

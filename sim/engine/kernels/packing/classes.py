@@ -6,18 +6,20 @@ not fit bars its pools for those behind it in its queue; they start in the other
 
 # mypy: disable-error-code="no-untyped-def"
 
-from sim.base.jit import inlined, part
+from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import gang_kind, is_waiting_gang, list_bucket
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.faults.restart import evict_for
-from sim.engine.kernels.features import BATCHES, CAPS, EVICTS, GANGS
+from sim.engine.kernels.features import BATCHES, CAPS, EVICTS, GANGS, PREEMPTS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
 from sim.engine.kernels.state import BARRED, EVICTING, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
+
+preempt_for = late("sim.engine.kernels.faults.preempt.preempt_for", PREEMPTS)
 
 
 @inlined
@@ -42,6 +44,10 @@ def dispatch_classes(st):
             if gang_within_cap(st, j) and gang_fits(st, j):
                 admit_waiting(st, j)
                 may_retry |= is_barred
+            elif PREEMPTS and preempt_for(st, g):
+                st.state_queue_barred[:] = 0
+                is_barred = may_retry = False
+                hint_stage = -1
             else:
                 st.state_queue_barred[queue] = barred | st.w_job_pools[j]
                 is_barred = True
@@ -53,6 +59,11 @@ def dispatch_classes(st):
                 machine = evict_for(st, g, row)
                 if machine >= 0:
                     st.state_queue_barred[:] = 0
+        if PREEMPTS and machine < 0 and preempt_for(st, g):
+            st.state_queue_barred[:] = 0
+            is_barred = may_retry = False
+            hint_stage = -1
+            continue
         if machine < 0:
             st.state_queue_barred[queue] = barred | st.w_stage_pools[g]
             is_barred = True

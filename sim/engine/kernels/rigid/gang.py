@@ -3,7 +3,7 @@
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, list_bucket, regroup
 from sim.engine.kernels.choosing.choice import score
-from sim.engine.kernels.features import CAPS, CHOOSES, DYNAMIC_ORDER, LIMITS
+from sim.engine.kernels.features import CAPS, CHOOSES, DYNAMIC_ORDER, LIMITS, PREEMPTS
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.launch import draw_lag
@@ -101,6 +101,8 @@ def admit_gang_to(st, j, first, end):
 def begin_gang(st, j):
     """Launch gang job `j`, which has just taken its slots, and start what is ready in them."""
     st.state_job_idle_held[j] = st.w_job_min_tasks[j]
+    if PREEMPTS:
+        st.state_job_admitted[j] = st.state_f[NOW]
     if CAPS:
         note_running(st, j)
     if st.state_i[LAUNCH]:

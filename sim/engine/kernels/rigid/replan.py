@@ -423,6 +423,20 @@ def _plan_job(st, now, j, may_wait):
 
 
 @part
+def start_first(st, j):
+    """Start job `j` now, whatever is planned for others; False if it does not fit."""
+    _note_events(st)
+    list_free(st)
+    allow_usable(st, j)
+    if not may_fit(st, j) or list_room(st, j) < job_width(st, j):
+        return False
+    choose_nodes(st, j)
+    _start(st, j)
+    _note_update(st)
+    return True
+
+
+@part
 def _start(st, j):
     """Start job `j` on the chosen nodes, and list it among the running jobs by expected end."""
     take_chosen(st, j)

@@ -283,6 +283,18 @@ def _reserve_now(st, j):
 
 
 @part
+def start_first(st, j):
+    """Start job `j` now, whatever is reserved for others; False if it does not fit."""
+    if PLACES and st.state_i[BY_PLACE]:
+        count_free(st)
+    _build_profile(st)
+    if not _reserve_now(st, j):
+        return False
+    _start(st, j)
+    return True
+
+
+@part
 def _start(st, j):
     """Start the tasks of job `j`, which fits, and list it among the running jobs."""
     st.state_job_reserved[j] = math.nan
