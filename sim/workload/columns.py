@@ -16,6 +16,7 @@ from sim.workload.history import Features, Training
 from sim.workload.record import Tables
 from sim.workload.releases import Releases
 from sim.workload.schema import (
+    CHECKPOINT,
     DEMAND_PREFIX,
     EDGE_KINDS,
     INPUT_HOME,
@@ -23,13 +24,12 @@ from sim.workload.schema import (
     JOB_EDGE_KINDS,
     NEW_DEADLINE,
     NEW_DEADLINE_AT,
-    CHECKPOINT,
     PARTITION,
-    PREEMPTS,
-    RESTART,
     POLL_LAG,
+    PREEMPTS,
     REMOTE_FACTOR,
     REQUESTED,
+    RESTART,
     RUNS_ON,
     Column,
     speed_column,

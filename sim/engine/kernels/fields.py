@@ -125,6 +125,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_job_preempt_level", "f8", "J", INPUT),
     ("p_job_preempts_below", "f8", "J", INPUT),
     ("p_job_when_preempted", "i4", "J", INPUT),
+    ("p_grace", "f8", "*", INPUT),  # grace time of preempted jobs, s
     ("p_stage_key", "f8", "G", INPUT),
     ("p_stage_weight", "f8", "G", INPUT),
     ("p_task_order", "i4", "T:TURNS", INPUT),  # task of each turn
@@ -180,6 +181,14 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_unit_next", "i4", "S:PREEMPTS", -1),
     ("state_victim", "i4", "S+J:PREEMPTS", 0),
     ("state_contender", "i4", "J:PREEMPTS", 0),
+    # units that have a grace time: when they stop, and for which job; jobs that start then
+    ("state_leaving", "i4", "S+J:PREEMPTS", 0),
+    ("state_leaving_s", "f8", "S+J:PREEMPTS", 0),
+    ("state_leaving_for", "i4", "S+J:PREEMPTS", 0),
+    ("state_slot_leaves", "f8", "S:PREEMPTS", inf),
+    ("state_job_leaves", "f8", "J:PREEMPTS", inf),
+    ("state_job_claims", "f8", "J:PREEMPTS", -inf),  # when its victims have stopped, s
+    ("state_claimant", "i4", "J:PREEMPTS", 0),
     ("state_mach_room", "i8", "M:PREEMPTS", 0),  # slots of the job that would preempt
     # caps: jobs that count as running, from when on, whole s left to their limits; and such jobs
     ("state_job_counted", "i1", "J:CAPS", 0),

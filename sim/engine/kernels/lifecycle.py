@@ -156,6 +156,7 @@ def start_task(st, g, machine, in_held_slot, count):
     st.state_slot_start[slot] = start
     if PREEMPTS:
         st.state_slot_placed[slot] = now
+        st.state_slot_leaves[slot] = math.inf
     if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
         st.out_job_start[j] = start
     if ENFORCES:

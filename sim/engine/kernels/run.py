@@ -95,6 +95,9 @@ from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, u
 DONE, NEEDS_POLICY, STUCK, FULL, WRONG = range(5)
 
 preempt = late("sim.engine.kernels.faults.preempt.preempt", PREEMPTS)
+next_leaving = late("sim.engine.kernels.faults.preempt.next_leaving", PREEMPTS)
+start_claimants = late("sim.engine.kernels.faults.preempt.start_claimants", PREEMPTS)
+stop_leaving = late("sim.engine.kernels.faults.preempt.stop_leaving", PREEMPTS)
 next_refinement = late("sim.engine.kernels.learning.learning.next_refinement", LEARNS)
 refine = late("sim.engine.kernels.learning.learning.refine", LEARNS)
 dispatch_replanned = late("sim.engine.kernels.rigid.replan.dispatch_replanned", REPLANS)
@@ -145,6 +148,8 @@ def run(st, changed, n_changed):
             outages(st)
         if ENFORCES:
             time_out(st)
+        if PREEMPTS:
+            stop_leaving(st)
         if SERVICE:
             _crossings(st)
         if CAPS and st.state_f[CAP_TICK] <= now:
@@ -175,6 +180,8 @@ def _next_time(st):
         time = min(time, next_wake(st))
     if ENFORCES:
         time = next_limit(st, time)
+    if PREEMPTS:
+        time = next_leaving(st, time)
     if SERVICE:
         time = _next_crossing(st, time)
     if LEARNS and st.state_i[LEARNING]:
@@ -311,6 +318,8 @@ def _dispatch(st):
         return
     if BATCHES:
         begin_batches(st)
+    if PREEMPTS:
+        start_claimants(st)
     _place(st)
     if PREEMPTS and not CLASSES:
         while preempt(st):

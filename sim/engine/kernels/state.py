@@ -75,6 +75,9 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_ASIDE,
     BROKEN,
     BROKEN_ROW,
+    FIRST_LEAVING,
+    N_LEAVING,
+    N_CLAIMANTS,
     # configuration
     SHARE,
     UNIT,
@@ -114,15 +117,16 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     CANCELS,
     PREEMPTS_BY,
     VICTIMS,
-) = range(80)
-N_I = 80
+) = range(83)
+N_I = 83
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
 # N_OVER: jobs above their run limit; N_TICKING: running jobs with a limit that caps count; BARRED:
 # pools of machines that the stage to be placed may not take; N_ASIDE: jobs that wait for others
 # before they are submitted or eligible; BROKEN, BROKEN_ROW: a `sim.engine.kernels.conserve` code in
-# a checked run, and where.
+# a checked run, and where; FIRST_LEAVING, N_LEAVING: a ring of units that have a grace time;
+# N_CLAIMANTS: jobs whose victims have stopped.
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.

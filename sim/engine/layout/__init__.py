@@ -166,7 +166,7 @@ def lay_out(
         "w_job_org": org,
         "w_job_work": columns.job_work,
         "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
-        **preemption_fields(columns, features),
+        **preemption_fields(columns, plan, features),
         "w_job_slot": gang_slots(columns, demand, cluster.unit, gangs),
         "w_job_held0": held0 if gangs else held0[:1],
         "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],

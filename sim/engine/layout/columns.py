@@ -183,10 +183,14 @@ def _release_fields(releases: Releases, present: bool) -> dict[str, NDArray[Any]
     }
 
 
-def preemption_fields(columns: Columns, features: Collection[str]) -> dict[str, NDArray[Any]]:
+def preemption_fields(
+    columns: Columns, plan: Plan, features: Collection[str]
+) -> dict[str, NDArray[Any]]:
     """Return the fields of jobs that may preempt others, and of their checkpoints."""
     n_saving = None if "CHECKPOINTS" in features else 1
+    grace_s = 0.0 if plan.preemption is None else plan.preemption.grace_s
     return {
+        "p_grace": np.array([grace_s]),
         "w_job_preempts": columns.job_preempts.view(np.int8)[
             : None if "PREEMPTS" in features else 1
         ],

@@ -197,7 +197,8 @@ def reserves_places(cluster: Cluster, plan: Plan) -> bool:
 
 def saves_work(columns: Columns, cluster: Cluster, plan: Plan) -> bool:
     """Tell whether attempts that are stopped may keep a part of their work, or take longer again."""
-    if not (plan.preemption or plan.evict or len(cluster.outages)):
+    fails = len(columns.attempt_s) > 0
+    if not (plan.preemption or plan.evict or len(cluster.outages) or fails):
         return False
     has_checkpoints = np.isfinite(columns.job_checkpoint).any() or columns.job_restart.any()
     suspends = plan.jobs["when_preempted"] == WhenPreempted.SUSPEND

@@ -203,6 +203,7 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
             while self.outages and self.outages[0][0] <= self.now:
                 self._outage(*self.outages.pop(0)[1:])
             self._time_out_jobs()
+            self._stop_leaving()
             for j in range(self.n_jobs):
                 while self._crossing(j) <= self.now:
                     self._cross(j)
@@ -245,6 +246,7 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
         times += [self._crossing(j) for j in range(self.n_jobs)]
+        times += [row[0] for row in self.leaving]
         times += [self._limit_end(j) for j in range(self.n_jobs)]
         times += [time for g in range(len(self.size)) if (time := self._opening(g)) > self.now]
         times += [self._next_wake()] if self.plan.replan else []
@@ -809,6 +811,7 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
             self._start(first, slot[0], slot)
 
     def _dispatch(self):
+        self._start_claimants()
         self._place_all()
         while self._preempt_in_order():
             self._place_all()

@@ -19,6 +19,8 @@ class Preempting:
         self.kept_s = [0.0] * self.c.n_tasks
         self.restarts_task = [False] * self.c.n_tasks
         self.admitted_s = {}
+        self.leaving = []  # units: when they stop, their tasks with when each was placed, job, for
+        self.claims, self.claimants = {}, []
 
     # ---- work of attempts
 
@@ -141,6 +143,7 @@ class Preempting:
             if self.idle[k] and self._may_preempt(j, k):
                 whole.setdefault(k, [])
         units += [(entries, k) for k, entries in whole.items()]
+        units = [unit for unit in units if not self._leaves(unit)]
         return sorted(units, key=self._stop_order)
 
     def _job_of(self, unit):
@@ -180,6 +183,9 @@ class Preempting:
 
     def _preempt(self, g, barred=()):
         """Stop units so that stage g can start, and start it; tell whether it did."""
+        j = int(self.c.stage_job[g])
+        if self.claims.get(j, -math.inf) > self.now:
+            return False
         chosen, fits = [], lambda: self._fits_now(g, barred)
         if fits():
             return False
@@ -195,6 +201,58 @@ class Preempting:
             rest = [other for other in chosen if other is not unit]
             if self._without(rest, fits):
                 chosen = rest
+        if self.plan.preemption.grace_s > 0:
+            self.claims[j] = self.now + self.plan.preemption.grace_s
+            for unit in chosen:
+                self.leaving.append((self.claims[j], *self._named(unit), j))
+            return False
+        self._stop_units(chosen)
+        return self._start_preempting(g, barred)
+
+    def _named(self, unit):
+        """Return a unit by its tasks and when each was placed, its job, and when that began."""
+        entries, k = unit
+        began = None if k is None or self._when(k) == WhenPreempted.CANCEL else self.admitted_s[k]
+        return [(task, self.task_placed[task]) for _, task, *_ in entries], k, began
+
+    def _leaves(self, unit):
+        tasks, k, began = self._named(unit)
+        if k is not None:
+            return any(other == k and since == began for _, _, other, since, _ in self.leaving)
+        return any(tasks == own and other is None for _, own, other, _, _ in self.leaving)
+
+    def _stop_leaving(self):
+        """Stop the units whose grace time is over."""
+        due = [row for row in self.leaving if row[0] <= self.now]
+        self.leaving = [row for row in self.leaving if row[0] > self.now]
+        for time, tasks, k, began, j in due:
+            own = {task for task, _ in tasks}
+            entries = [entry for entry in self.running if entry[1] in own]
+            if k is None:
+                same = all(self.task_placed[task] == placed for task, placed in tasks)
+                if entries and same:
+                    self._stop_task(entries[0], "preempted")
+            elif self._when(k) == WhenPreempted.CANCEL:
+                if self.view["left"][k] > 0:
+                    self._end_early(k, "cancelled", 4)
+            elif self.idle[k] is not None and self.admitted_s[k] == began:
+                self.stopping.add(k)
+            if self.claims.get(j) == time:
+                del self.claims[j]
+                self.claimants.append(j)
+        self._stop_gangs("preempted")
+
+    def _start_claimants(self):
+        for j in self.claimants:
+            stages = [g for g in self._waiting() if self.c.stage_job[g] == j]
+            if not stages or (self._is_listed() and self._holds(j)):
+                continue
+            g = min(stages, key=lambda g: (self.plan.stages["key"][g], g))
+            if self._fits_now(g, ()):
+                self._start_preempting(g, ())
+        self.claimants = []
+
+    def _stop_units(self, chosen):
         for entries, k in chosen:
             if k is not None and self._when(k) == WhenPreempted.CANCEL:
                 self._end_early(k, "cancelled", 4)
@@ -203,7 +261,6 @@ class Preempting:
             else:
                 self._stop_task(entries[0], "preempted")
         self._stop_gangs("preempted")
-        return self._start_preempting(g, barred)
 
     def _fits_now(self, g, barred):
         j = int(self.c.stage_job[g])

@@ -15,8 +15,14 @@ from sim.base.jit import inlined, late, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.devices import release, take_again
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.faults.restart import CANCELLED, PREEMPTED, list_to_stop, stop_gangs
-from sim.engine.kernels.faults.restart import stop_and_requeue
+from sim.engine.kernels.faults.rates import ENDED
+from sim.engine.kernels.faults.restart import (
+    CANCELLED,
+    PREEMPTED,
+    list_to_stop,
+    stop_and_requeue,
+    stop_gangs,
+)
 from sim.engine.kernels.faults.work import CANCEL, SUSPEND, ran_s, saved_s
 from sim.engine.kernels.features import CAPS, CHECKPOINTS, CHOOSES, GANGS, REPLANS, RESERVES
 from sim.engine.kernels.heaps import before
@@ -27,10 +33,14 @@ from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.release import CANCELLED_JOB
 from sim.engine.kernels.resources import demand_row, fits, is_kept, move, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting
+from sim.engine.kernels.rigid.rigid import is_holding
 from sim.engine.kernels.state import (
     BARRED,
     CONSTRAINED,
+    FIRST_LEAVING,
     HARD_CAPS,
+    N_CLAIMANTS,
+    N_LEAVING,
     NOW,
     PREEMPTS_BY,
     RESERVATIONS,
@@ -69,8 +79,11 @@ def preempt(st):
 def preempt_for(st, g):
     """Stop jobs so that the gang of stage `g`, or its next task, can start; start it.
 
-    Tell whether it did: nothing changes otherwise, or if it could start without.
+    Tell whether it did: nothing changes otherwise, or if it could start without. With a grace time
+    it starts later, when they have stopped.
     """
+    if st.state_job_claims[st.w_stage_job[g]] > st.state_f[NOW]:
+        return False
     n_units = _list_units(st, g)
     n_victims = _release_enough(st, g, n_units)
     if n_victims > 0:
@@ -78,6 +91,9 @@ def preempt_for(st, g):
     for i in range(n_units):
         st.state_unit_first[st.state_unit[i]] = UNLISTED
     if n_victims == 0:
+        return False
+    if st.p_grace[0] > 0.0:
+        _give_notice(st, st.w_stage_job[g], n_victims)
         return False
     for i in range(n_victims):
         _stop(st, st.state_victim[i])
@@ -99,9 +115,7 @@ def _list_contenders(st):
         is_ready = st.state_job_turn[j] >= 0 and st.state_job_left[j] > 0
         if not is_ready or st.state_job_wait_queue[j] < 0 or st.state_job_ready_head[j] < 0:
             continue
-        if is_listed(st) and (
-            st.state_job_running[j] > 0 or (GANGS and st.state_job_idle_held[j] >= 0)
-        ):
+        if is_listed(st) and is_holding(st, j):
             continue
         if _below(st, j) > lowest or st.state_i[PREEMPTS_BY] & BY_SHARE:
             st.state_contender[n] = _first_ready(st, j)
@@ -114,7 +128,7 @@ def _lowest_level(st):
     """Return the lowest level of a job that runs or holds slots, inf if none does."""
     lowest = math.inf
     for k in range(len(st.state_contender)):
-        if st.state_job_running[k] > 0 or (GANGS and st.state_job_idle_held[k] > 0):
+        if is_holding(st, k):
             lowest = min(lowest, st.p_job_preempt_level[k])
     return lowest
 
@@ -151,14 +165,16 @@ def _list_units(st, g):
         while slot >= 0:
             k = st.w_stage_job[st.state_slot_stage[slot]]
             if _may_preempt(st, j, k):
-                unit = slot
+                unit, leaves = slot, st.state_slot_leaves[slot]
                 if st.state_slot_flag[slot] & HELD or st.p_job_when_preempted[k] == CANCEL:
-                    unit = len(st.state_slot_task) + k
-                n = _add_slot(st, n, unit, slot)
+                    unit, leaves = len(st.state_slot_task) + k, st.state_job_leaves[k]
+                if leaves == math.inf:
+                    n = _add_slot(st, n, unit, slot)
             slot = st.state_slot_next[slot]
     if GANGS:
         for k in range(len(st.w_job_min_tasks)):
-            if st.state_job_idle_held[k] > 0 and _may_preempt(st, j, k):
+            holds = st.state_job_idle_held[k] > 0 and st.state_job_leaves[k] == math.inf
+            if holds and _may_preempt(st, j, k):
                 n = _add_slot(st, n, len(st.state_slot_task) + k, -1)
     if st.state_i[VICTIMS] == LEAST_LOST:
         for i in range(n):
@@ -445,6 +461,85 @@ def _move_slot(st, g, k, machine, demand, row, bits, sign):
     old = st.state_mach_room[machine]
     st.state_mach_room[machine] = _room_on(st, g, machine)
     return st.state_mach_room[machine] - old
+
+
+# ---- grace time
+
+
+@inlined
+def _give_notice(st, j, n_victims):
+    """Let the first `n_victims` victims stop after the grace time, for job `j`."""
+    time, n_slots = st.state_f[NOW] + st.p_grace[0], len(st.state_slot_task)
+    st.state_job_claims[j] = time
+    for i in range(n_victims):
+        unit = st.state_victim[i]
+        k = (st.state_i[FIRST_LEAVING] + st.state_i[N_LEAVING]) % len(st.state_leaving)
+        st.state_leaving[k] = unit
+        st.state_leaving_s[k] = time
+        st.state_leaving_for[k] = j
+        st.state_i[N_LEAVING] += 1
+        if unit < n_slots:
+            st.state_slot_leaves[unit] = time
+        else:
+            st.state_job_leaves[unit - n_slots] = time
+
+
+@inlined
+def next_leaving(st, before):
+    """Return when the next unit stops whose grace time ends, at most `before`."""
+    if st.state_i[N_LEAVING] == 0:
+        return before
+    return min(before, st.state_leaving_s[st.state_i[FIRST_LEAVING]])
+
+
+@inlined
+def stop_leaving(st):
+    """Stop the units whose grace time is over, and list the jobs that they stop for."""
+    while st.state_i[N_LEAVING] > 0:
+        k = st.state_i[FIRST_LEAVING]
+        time, unit, j = st.state_leaving_s[k], st.state_leaving[k], st.state_leaving_for[k]
+        if time > st.state_f[NOW]:
+            break
+        st.state_i[FIRST_LEAVING] = (k + 1) % len(st.state_leaving)
+        st.state_i[N_LEAVING] -= 1
+        if _still_leaves(st, unit, time):
+            _stop(st, unit)
+        if st.state_job_claims[j] == time:
+            st.state_job_claims[j] = -math.inf
+            st.state_claimant[st.state_i[N_CLAIMANTS]] = j
+            st.state_i[N_CLAIMANTS] += 1
+    if GANGS:
+        stop_gangs(st, PREEMPTED)
+
+
+@part
+def _still_leaves(st, unit, time):
+    """Tell whether `unit` still runs that was to stop at `time`."""
+    k = unit - len(st.state_slot_task)
+    if k < 0:
+        return st.state_slot_leaves[unit] == time and st.state_slot_end[unit] != ENDED
+    if st.p_job_when_preempted[k] == CANCEL:
+        return st.state_job_leaves[k] == time and st.state_job_left[k] > 0
+    return GANGS and st.state_job_leaves[k] == time and st.state_job_idle_held[k] >= 0
+
+
+@inlined
+def start_claimants(st):
+    """Start the jobs whose victims have stopped, before all others, where there is room."""
+    st.state_i[BARRED] = 0
+    for i in range(st.state_i[N_CLAIMANTS]):
+        j = st.state_claimant[i]
+        if st.state_job_left[j] == 0 or st.state_job_wait_queue[j] < 0:
+            continue
+        if st.state_job_ready_head[j] < 0 or (is_listed(st) and is_holding(st, j)):
+            continue
+        g = _first_ready(st, j)
+        total = 0
+        for machine in range(len(st.state_mach_slot)):
+            total += _room_on(st, g, machine)
+        if _can_start(st, g, total):
+            _start(st, g)
+    st.state_i[N_CLAIMANTS] = 0
 
 
 # ---- stop and start

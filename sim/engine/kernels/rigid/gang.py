@@ -1,5 +1,7 @@
 """Gang scheduling: a job starts once its minimum parallelism fits, and then holds those slots."""
 
+import math
+
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, list_bucket, regroup
 from sim.engine.kernels.choosing.choice import score
@@ -103,6 +105,7 @@ def begin_gang(st, j):
     st.state_job_idle_held[j] = st.w_job_min_tasks[j]
     if PREEMPTS:
         st.state_job_admitted[j] = st.state_f[NOW]
+        st.state_job_leaves[j] = math.inf
     if CAPS:
         note_running(st, j)
     if st.state_i[LAUNCH]:
