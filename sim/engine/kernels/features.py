@@ -60,10 +60,8 @@ PLACES = Feature("PLACES")
 """Reservations name machines, or take from hard shares (`sim.engine.kernels.rigid.places`)."""
 ENFORCES = Feature("ENFORCES")
 """Jobs are ended at their limit of run time (`sim.engine.kernels.time_limits`)."""
-EVICTS = Feature("EVICTS")
-"""Tasks are evicted for those of jobs below their run limit."""
 PREEMPTS = Feature("PREEMPTS")
-"""Running jobs are stopped for waiting ones (`sim.engine.kernels.faults.preempt`)."""
+"""Running jobs are stopped for waiting ones (`sim.engine.kernels.preemption`)."""
 CHECKPOINTS = Feature("CHECKPOINTS")
 """Stopped tasks keep a part of their work (`sim.engine.kernels.faults.work`)."""
 CHOOSES = Feature("CHOOSES")
@@ -77,7 +75,7 @@ CHECKS = Feature("CHECKS")
 
 MODULES_SET = {
     "learning": ("sim.engine.kernels.learning.learning",),
-    "preemption": ("sim.engine.kernels.faults.preempt",),
+    "preemption": ("sim.engine.kernels.preemption.preempt",),
     "held_machines": ("sim.engine.kernels.packing.hold",),
     "packing": ("sim.engine.kernels.packing.bundle", "sim.engine.kernels.packing.overbook"),
     "task_prefers": ("sim.engine.kernels.packing.bundle", "sim.engine.kernels.packing.overbook"),

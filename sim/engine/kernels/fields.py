@@ -169,12 +169,14 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_ready_head", "i4", "J", -1),  # first of its stages with a ready task
     ("state_job_used", "i8", "J:USAGE, R", 0),  # quanta of its tasks and held slots
     ("state_job_idle_held", "i4", "J:GANGS", -1),  # held slots that are idle; -1 not admitted
-    ("state_job_is_over", "i1", "J:EVICTS", 0),  # it runs more tasks than its limit
-    ("state_job_evicted", "i4", "J:EVICTS", 0),  # its tasks that are about to be evicted
-    # preemption: when gangs and tasks took their room; units of tasks that stop together (a slot, or S + a
-    # job), the slots of each, the work that each would lose, us; and those chosen
+    ("state_job_is_over", "i1", "J:PREEMPTS", 0),  # it runs more tasks than its limit
+    ("state_job_evicted", "i4", "J:PREEMPTS", 0),  # its tasks that are given back on trial
+    # preemption: when gangs and tasks took their room; units of tasks that stop together (a slot,
+    # or S + a job), the slots of each, the work that each would lose, us; and those chosen
     ("state_job_admitted", "f8", "J:PREEMPTS", 0),
     ("state_slot_placed", "f8", "S:PREEMPTS", 0),
+    ("state_slot_nth", "i8", "S:PREEMPTS", 0),  # in the order of all placements
+    ("state_job_nth", "i8", "J:PREEMPTS", 0),
     ("state_unit", "i4", "S+J:PREEMPTS", 0),
     ("state_unit_first", "i4", "S+J:PREEMPTS", -2),
     ("state_unit_lost", "i8", "S+J:PREEMPTS", 0),
@@ -246,8 +248,6 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_task_rerun", "i1", "T:FAILS", 0),  # 1 if it runs again after it was done
     ("state_task_reader", "i4", "T:FAILS", -1),  # the first task that waits for its rerun
     ("state_task_reader_next", "i4", "T:FAILS", -1),
-    ("state_evict_room", "i8", "R", 0),  # of a machine after evictions
-    ("state_evict_device", "i8", "BLOCK", 0),  # free room of its devices before them
     # queues and organisations
     ("state_queue_root", "i4", "Q", -1),
     ("state_queue_used", "i8", "Q, R", 0),

@@ -14,7 +14,6 @@ from sim.engine.kernels.features import (
     CHOOSES,
     DYNAMIC_ORDER,
     ENFORCES,
-    EVICTS,
     GANGS,
     INPUTS,
     LEARNS,
@@ -56,6 +55,7 @@ from sim.engine.kernels.state import (
     LAUNCH,
     LEARNING,
     N_ARRIVED,
+    N_PLACED,
     N_SLOT_FREE,
     NOW,
     ONE_TO_ONE,
@@ -156,6 +156,8 @@ def start_task(st, g, machine, in_held_slot, count):
     st.state_slot_start[slot] = start
     if PREEMPTS:
         st.state_slot_placed[slot] = now
+        st.state_slot_nth[slot] = st.state_i[N_PLACED]
+        st.state_i[N_PLACED] += 1
         st.state_slot_leaves[slot] = math.inf
     if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
         st.out_job_start[j] = start
@@ -163,7 +165,7 @@ def start_task(st, g, machine, in_held_slot, count):
         follow_start(st, j)
     st.state_job_started[j] += count
     st.state_job_running[j] += count
-    if EVICTS:
+    if PREEMPTS:
         follow_limit(st, j)
     if st.state_i[PENDING]:
         weighted = weighted_s(st, g, duration)
@@ -221,7 +223,7 @@ def end_task(st, slot):
         weighted = weighted_s(st, g, duration)
         st.state_job_remaining[j] = less_each(st.state_job_remaining[j], weighted, count)
     st.state_job_running[j] -= count
-    if EVICTS:
+    if PREEMPTS:
         follow_limit(st, j)
     st.state_job_done[j] += count
     st.state_job_left[j] -= count

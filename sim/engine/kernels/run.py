@@ -37,7 +37,6 @@ from sim.engine.kernels.features import (
     CLASSES,
     DYNAMIC_ORDER,
     ENFORCES,
-    EVICTS,
     GANGS,
     LEARNS,
     LIMITS,
@@ -94,10 +93,10 @@ from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, u
 
 DONE, NEEDS_POLICY, STUCK, FULL, WRONG = range(5)
 
-preempt = late("sim.engine.kernels.faults.preempt.preempt", PREEMPTS)
-next_leaving = late("sim.engine.kernels.faults.preempt.next_leaving", PREEMPTS)
-start_claimants = late("sim.engine.kernels.faults.preempt.start_claimants", PREEMPTS)
-stop_leaving = late("sim.engine.kernels.faults.preempt.stop_leaving", PREEMPTS)
+preempt = late("sim.engine.kernels.preemption.preempt.preempt", PREEMPTS)
+next_leaving = late("sim.engine.kernels.preemption.preempt.next_leaving", PREEMPTS)
+start_claimants = late("sim.engine.kernels.preemption.preempt.start_claimants", PREEMPTS)
+stop_leaving = late("sim.engine.kernels.preemption.preempt.stop_leaving", PREEMPTS)
 next_refinement = late("sim.engine.kernels.learning.learning.next_refinement", LEARNS)
 refine = late("sim.engine.kernels.learning.learning.refine", LEARNS)
 dispatch_replanned = late("sim.engine.kernels.rigid.replan.dispatch_replanned", REPLANS)
@@ -291,7 +290,7 @@ def _apply_change(st, j):
         recompute_remaining(st, j)
     if st.state_job_turn[j] < 0 or st.state_job_left[j] == 0:
         return
-    if EVICTS:
+    if PREEMPTS:
         follow_limit(st, j)
     update_queue(st, j)
     update_wait_queue(st, j)

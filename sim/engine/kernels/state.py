@@ -78,6 +78,7 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     FIRST_LEAVING,
     N_LEAVING,
     N_CLAIMANTS,
+    N_PLACED,
     # configuration
     SHARE,
     UNIT,
@@ -96,7 +97,6 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     REMOTE,
     FAILS,
     OVERBOOKING,
-    EVICTING,
     REBASED,
     PENDING,
     ALIGNED,
@@ -126,7 +126,7 @@ N_I = 83
 # pools of machines that the stage to be placed may not take; N_ASIDE: jobs that wait for others
 # before they are submitted or eligible; BROKEN, BROKEN_ROW: a `sim.engine.kernels.conserve` code in
 # a checked run, and where; FIRST_LEAVING, N_LEAVING: a ring of units that have a grace time;
-# N_CLAIMANTS: jobs whose victims have stopped.
+# N_CLAIMANTS: jobs whose victims have stopped; N_PLACED: starts of tasks and gangs.
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.
@@ -134,7 +134,7 @@ N_I = 83
 # ONE_TO_ONE: there are one-to-one edges. N_RIGID: number of resources that can't be overbooked.
 # BUNDLE: size of a bundle. PRIORITY, PREFERS, EXPECTED: p_turn_priority, p_turn_prefers,
 # p_stage_expected_s are set. REMOTE: tasks take longer if their input is remote. FAILS: attempts
-# fail. OVERBOOKING, EVICTING: machines are overbooked and tasks evicted, in a variant that can.
+# fail. OVERBOOKING: machines are overbooked, in a variant that can.
 # REBASED: p_turn_priority counts tasks of the unfinished rest of a job. PENDING:
 # state_job_remaining is of the tasks that have not started. ALIGNED: alignment counts in scores.
 # FIRST_ENDED: the first k tasks of a job are those to end. RESERVATIONS: number of jobs for which

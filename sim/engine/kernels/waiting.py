@@ -8,7 +8,7 @@ The next queue is that of the lower tier, then of the least use over weight.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import bucket_insert, bucket_remove, reposition_job
-from sim.engine.kernels.features import EVICTS, LIMITS, REPLANS, RESERVES, STRICT, USAGE
+from sim.engine.kernels.features import LIMITS, REPLANS, RESERVES, STRICT, USAGE
 from sim.engine.kernels.heaps import before, heap_decrease, heap_insert, heap_remove
 from sim.engine.kernels.scanlist import scan_insert, scan_remove
 from sim.engine.kernels.state import RELEASED, RESERVATIONS, SHARE
@@ -281,20 +281,18 @@ def is_contested(st, q):
 def unblock(st):
     """Before a dispatch: unblock queues after a release, or behind a new head.
 
-    Always where tasks may be evicted for others: those with a claim may have started since.
-
     A queue that waits for room keeps ``state_queue_blocked_stage`` while its head stays, since
     only the machines freed since need a try. One that waits for its own cap is tried again, with
     nothing kept, once its organisation has released something.
     """
-    released = EVICTS or st.state_i[RELEASED]
+    released = st.state_i[RELEASED]
     n = len(st.p_queue_weight)
     for q in range(len(st.state_queue_root)):
         blocked = st.state_queue_blocked[q]
         if not blocked:
             continue
         has_new_head = st.state_queue_blocked_stage[q] != st.state_queue_root[q]
-        org_released = EVICTS or st.state_org_freed[q // n]
+        org_released = st.state_org_freed[q // n]
         if has_new_head or (blocked == BY_CAP and org_released):
             st.state_queue_blocked[q] = 0
             st.state_queue_blocked_stage[q] = -1

@@ -88,7 +88,7 @@ def lay_out(
     features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
-    restarts = fails or plan.evict or plan.preemption is not None or bool(len(cluster.outages))
+    restarts = fails or plan.preemption is not None or bool(len(cluster.outages))
     enforces = has_enforced_limits(columns, cluster)
     flags[layout.STOPS] = record_tasks and (restarts or enforces)
     n_binding = n_rigid if variable_ends else n_fit

@@ -27,10 +27,10 @@ def machine_pools(
     `demand` and `capacity` have the resources that decide what fits. A task can run, and a slot can
     be, where an empty machine has room for it, and is of its class and partitions; by these alone,
     if sizes make more pools than an int64 has bits. All is one pool on equal machines, of which the
-    last may be smaller, where tasks may be evicted, and with other fits than Fit.STRICT.
+    last may be smaller, and with other fits than Fit.STRICT.
     """
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
-    is_strict = plan.fit in (Fit.STRICT, Fit.PER_CLASS) and not plan.evict
+    is_strict = plan.fit in (Fit.STRICT, Fit.PER_CLASS)
     if not is_strict or not len(cluster.machine_class):
         all_pools = np.ones(max(n_stages, len(capacity), n_jobs), np.int64)
         return all_pools[:n_stages], all_pools[: len(capacity)], all_pools[:n_jobs]

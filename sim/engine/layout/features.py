@@ -92,7 +92,7 @@ def _widest(needed: set[Feature]) -> set[Feature]:
         in_order = needed & {has.STRICT, has.CLASSES, has.SKIP}
         return _WIDE_BATCHES if in_order else _WIDE_BATCHES | {has.SCORED}
     if has.STRICT in needed:
-        return _WIDE | {has.EVICTS}
+        return _WIDE
     if has.CLASSES in needed:
         return _WIDE
     by_skip = {has.RESERVES, has.PLACES, has.HOLDS}
@@ -116,7 +116,7 @@ def _needed(
     limits = any((jobs[name] < NO_LIMIT).any() for name in ("run_limit", "start_gate"))
     releases = columns.releases.exist
     inputs = releases or bool(columns.job_input_mode.any())
-    variable_ends = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
+    variable_ends = remote or len(cluster.outages) or len(cluster.slowdowns)
     variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
     preempts = plan.preemption is not None
     variable_ends = variable_ends or preempts
@@ -144,15 +144,6 @@ def _needed(
         lags = bool(cluster.launch) or cluster.stage_lag_s > 0
         simple = cluster.queue_mode == "global" and not lags
         pool = not rare and in_order and true_durations and simple and not groups
-    if plan.evict and (gangs or fit != Fit.STRICT):
-        raise PolicyError(
-            "plan.evict needs fit=strict and no gang jobs; this run has "
-            f"fit={fit.name.lower()}" + (" and gang jobs" if gangs else "")
-        )
-    if plan.evict and preempts:
-        raise PolicyError(
-            "plan.evict and plan.preemption each say who gives way to whom; set one of them"
-        )
     if (groups or preempts) and fit == Fit.STRICT:
         fit = Fit.PER_CLASS  # of a single pool
     needed = {
@@ -175,7 +166,6 @@ def _needed(
         has.RELEASES: releases,
         has.VARIABLE_ENDS: bool(variable_ends or overbook or enforces),
         has.ENFORCES: enforces,
-        has.EVICTS: plan.evict,
         has.PREEMPTS: preempts,
         has.CHECKPOINTS: saves_work(columns, cluster, plan),
         has.RESERVES: plan.reservations > 0,
@@ -196,9 +186,9 @@ def reserves_places(cluster: Cluster, plan: Plan) -> bool:
 
 
 def saves_work(columns: Columns, cluster: Cluster, plan: Plan) -> bool:
-    """Tell whether attempts that are stopped may keep a part of their work, or take longer again."""
+    """Tell whether attempts that stop may keep a part of their work, or take longer again."""
     fails = len(columns.attempt_s) > 0
-    if not (plan.preemption or plan.evict or len(cluster.outages) or fails):
+    if not (plan.preemption or len(cluster.outages) or fails):
         return False
     has_checkpoints = np.isfinite(columns.job_checkpoint).any() or columns.job_restart.any()
     suspends = plan.jobs["when_preempted"] == WhenPreempted.SUSPEND
@@ -244,7 +234,6 @@ def registers(
         loses = len(columns.attempt_s) > 0 or len(cluster.outages) > 0
         flags[register.REFINE_ALL] = loses or plan.preemption is not None
     flags[register.OVERBOOKING] = plan.packing.overbook and bool(cluster.fungible)
-    flags[register.EVICTING] = plan.evict
     flags[register.FAILS] = bool(len(columns.attempt_s))
     flags[register.REBASED] = plan.packing.rebased
     flags[register.ALIGNED] = plan.packing.aligned

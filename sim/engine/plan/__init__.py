@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 
+_EVICTION = Preemption(Right.LIMIT, Victims.LAST_STARTED)
 _NO_ROWS = np.empty(0, dtype=np.int32)
 
 
@@ -89,8 +90,8 @@ class Plan:
         evictions), the first in order goes first.
     evict : bool
         A job that runs fewer tasks than its ``run_limit`` gets the room of tasks that others run
-        beyond theirs: these start again later, the last started are evicted first. Only with
-        Fit.STRICT and without gangs. False by default.
+        beyond theirs, the last started first: short for a `preemption` by Right.LIMIT. False by
+        default.
     held_machines : int
         With Fit.SKIP on machines, number of machines that are held for the first stage in order
         that does not fit, at most one for each of its tasks that have not started: those where a
@@ -147,7 +148,6 @@ class Plan:
         self.task_order: I4 | None = None
         self.task_priority: F8 | None = None
         self.task_prefers: I4 | None = None
-        self.evict = False
         self.held_machines = 0
         self.reservations = 0
         self.replan: Replan | None = None
@@ -167,6 +167,15 @@ class Plan:
         self._limited: list[NDArray[Any]] = []
         self._own_tasks: dict[str, NDArray[Any]] = {}  # copies of what the policy had set
         self._changed_tasks: list[NDArray[Any]] = []
+
+    @property
+    def evict(self) -> bool:
+        """Tell whether tasks beyond the run limits of their jobs are evicted."""
+        return self.preemption == _EVICTION
+
+    @evict.setter
+    def evict(self, value: bool) -> None:
+        self.preemption = _EVICTION if value else None
 
     def set_jobs(self, rows: ArrayLike | slice | None = None, /, **columns: ArrayLike) -> None:
         """Set columns of the jobs `rows` (None: all of them).

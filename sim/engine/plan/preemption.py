@@ -18,10 +18,13 @@ class Right(IntFlag):
     """Its queue uses no more for its weight than the other's, with it and without the other."""
     LEVEL_IN_QUEUE = 4
     """As LEVEL, if both are in the same queue."""
+    LIMIT = 8
+    """It runs fewer tasks than its ``run_limit``, and the other more than its own: tasks beyond it
+    are evicted. It goes with no other right. A gang's slots are no such tasks."""
 
 
 class Victims(IntEnum):
-    """Which running jobs stop first."""
+    """Order in which running jobs stop."""
 
     LOWEST_LEVEL = 0
     """Those of the lowest ``preempt_level``; of equal ones the last started."""
@@ -32,7 +35,7 @@ class Victims(IntEnum):
 
 
 class WhenPreempted(IntEnum):
-    """What becomes of a job that is preempted."""
+    """Fate of a job that is preempted."""
 
     REQUEUE = 0
     """It waits again; the work since its last checkpoint is lost."""
@@ -63,7 +66,7 @@ class Preemption:
     Raises
     ------
     PolicyError
-        If `grace_s` is negative or not finite.
+        If `grace_s` is negative or not finite, or LIMIT is combined with another right.
     """
 
     by: Right = Right.LEVEL
@@ -71,7 +74,12 @@ class Preemption:
     grace_s: float = 0.0
 
     def __post_init__(self) -> None:
+        if Right.LIMIT in self.by and self.by != Right.LIMIT:
+            raise PolicyError(
+                f"preemption: by is {self.by!r}; Right.LIMIT goes with no other right, as jobs "
+                "could take room from each other in turn"
+            )
         if not 0 <= self.grace_s < math.inf:
             raise PolicyError(
-                f"preemption: grace_s is {self.grace_s}; valid: a finite number of seconds, 0 or more"
+                f"preemption: grace_s is {self.grace_s}; valid: a finite number, 0 or more (s)"
             )

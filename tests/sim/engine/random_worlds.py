@@ -403,7 +403,7 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
     preempts = "preemption" in on
     policy: World = {
         "kind": "plan",
-        "fit": "strict" if "evictions" in on else fit,
+        "fit": fit,
         "plan_seed": int(rng.integers(2**32)),
         "callbacks": "callbacks" in on,
         "learns": "learning" in on,

@@ -173,7 +173,7 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
         )
         self.has_outages = bool(self.outages)
         preempts = self.plan.preemption is not None
-        self.restarts = bool(self.outages) or fails or self.plan.evict or preempts
+        self.restarts = bool(self.outages) or fails or preempts
         self.variable_ends = (
             self.restarts
             or self.enforces
@@ -399,6 +399,7 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
         else:
             self.devices_of_task[task] = self._acquire_devices(self.demand[g], machine)
             self._acquire(j, self.demand[g], machine, 1)
+        self.nth[task], self.n_placed = self.n_placed, self.n_placed + 1
         self.begun_at.setdefault(j, self.now)
         start = self._launch(j, task, in_held_slot)
         view["started"][j] += 1
@@ -791,7 +792,8 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
             slots.append((m, self._acquire_devices(self._slot(j), m)))
             self._acquire(j, self._slot(j), m, 1)
         self.idle[j] = slots[::-1]
-        self.admitted_s[j] = self.now
+        self.admitted_s[j], self.nth_of_gang[j] = self.now, self.n_placed
+        self.n_placed += 1
         self._note_running(j)
         self._launch_gang(j)
         self._fill_held(j)
@@ -838,8 +840,8 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
                 is_blocked = self._machines_of(g) <= blocked.get(q, set()) or self._passes(g)
                 if not is_blocked and (q not in heads or self._rank(g) < self._rank(heads[q])):
                     heads[q] = g
-            if not heads and (self.plan.evict or self.cap_groups) and started:
-                # tasks that just started may be evicted, or let jobs pass that blocked
+            if not heads and self.cap_groups and started:
+                # those that just started may let jobs pass that blocked
                 blocked, started = {}, False
                 continue
             if not heads:
@@ -852,17 +854,12 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
             if self.plan.preemption and self._preempt(g, barred):
                 blocked, started = {}, False
                 continue
-            machine = self._evict(g) if self.plan.evict else None
-            if machine is None:
-                blocked[q] = barred | self._machines_of(g)
-            else:
-                self._start(g, machine)
-                blocked, started = {}, True
+            blocked[q] = barred | self._machines_of(g)
 
     def _machines_of(self, g):
         """Return the machines that stage g blocks while it waits: all, or those it can run on."""
         machines, j = range(len(self.free)), int(self.c.stage_job[g])
-        if self.plan.evict or not len(self.world.cluster.machine_class):
+        if not len(self.world.cluster.machine_class):
             return set(machines)
         in_gang = self._is_waiting_gang(j)
         demand, stages = (self._slot(j), self.job_stages[j]) if in_gang else (self.demand[g], [g])
@@ -872,54 +869,6 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
             if all(demand[r] <= self.capacity[m][r] for r in self.deciding)
             and all(self.unit or self.allowed_on[h][m] for h in stages)
         }
-
-    def _evict(self, g):
-        """Evict tasks beyond their jobs' limits for g; return the machine, or None."""
-        jobs, j = self.plan.jobs, int(self.c.stage_job[g])
-        if self.view["running"][j] >= jobs["run_limit"][j]:
-            return None
-        if self.view["started"][j] >= jobs["start_gate"][j]:
-            return None
-        if not self._within_cap(j, self.demand[g], 1):
-            return None
-        options = [self._victims(g, m) for m in range(len(self.free)) if m not in self.down]
-        options = [
-            (-self.task_start[victims[-1][1]], victims[-1][3], victims)
-            for victims in options
-            if victims
-        ]
-        if not options:
-            return None
-        _, machine, victims = min(options)
-        for entry in victims:
-            self._stop_task(entry, "evicted")
-        return machine
-
-    def _victims(self, g, m):
-        """Return the running tasks of machine m to evict for g, None if they free too little."""
-        surplus = self.view["running"] - self.plan.jobs["run_limit"]
-        free, victims = list(self.free[m]), []
-        if not self.unit and not self.allowed_on[g][m]:
-            return None
-        for entry in [e for e in reversed(self.running) if e[3] == m]:
-            j = int(self.c.stage_job[entry[2]])
-            if surplus[j] <= 0:
-                continue
-            surplus[j] -= 1
-            victims.append(entry)
-            free = [f + d for f, d in zip(free, self.demand[entry[2]], strict=True)]
-            room = all(self.demand[g][r] <= max(free[r], 0) for r in self.deciding)
-            if room and self._has_devices_without(victims, g, m):
-                return victims
-        return None
-
-    def _has_devices_without(self, victims, g, m):
-        before = list(self.devices[m])
-        for _, task, stage, *_ in victims:
-            self._release_devices(self.demand[stage], m, self.devices_of_task[task])
-        has_devices = self._slots_by_devices(self.demand[g], m) >= 1
-        self.devices[m] = before
-        return has_devices
 
     def _skip(self):
         while True:

@@ -19,13 +19,14 @@ class Preempting:
         self.kept_s = [0.0] * self.c.n_tasks
         self.restarts_task = [False] * self.c.n_tasks
         self.admitted_s = {}
-        self.leaving = []  # units: when they stop, their tasks with when each was placed, job, for
+        self.nth, self.nth_of_gang, self.n_placed = {}, {}, 0
+        self.leaving = []  # when they stop, tasks and their placements, job, for which job
         self.claims, self.claimants = {}, []
 
     # ---- work of attempts
 
     def _work_s(self, task, g, machine):
-        """Return what is left of the task's attempt at its begin: at speed 1, and on the machine."""
+        """Return what is left of the attempt at its begin: at speed 1, and on the machine."""
         left = float(self.c.task_duration[task])
         if self._failing_attempts(task):
             left = self._failing_attempts(task)[0][0]
@@ -91,31 +92,43 @@ class Preempting:
     def _account(self, j):
         return (self.org[j], int(self.plan.jobs["queue"][j]))
 
+    def _may_evict(self, j, k, n_before=0):
+        """Tell whether job j may stop a task beyond the limit of job k, after some others."""
+        if self.plan.preemption.by != Right.LIMIT or j == k or not self.c.job_preempts[j]:
+            return False
+        jobs, view = self.plan.jobs, self.view
+        if view["running"][k] - n_before <= jobs["run_limit"][k]:
+            return False
+        is_below = view["running"][j] < jobs["run_limit"][j]
+        return bool(is_below and view["started"][j] < jobs["start_gate"][j])
+
     def _may_preempt(self, j, k):
         shares = self.plan.preemption.by & Right.SHARE and self.c.job_preempts[j]
         other_queue = self._account(j) != self._account(k)
         return j != k and bool((shares and other_queue) or self._is_below(j, k))
 
-    def _share(self, j, of_org):
+    def _share(self, j, between_orgs):
         org, level = self._account(j)
         jobs = [i for i in range(self.n_jobs) if self.org[i] == org]
-        if of_org:
+        if between_orgs:
             return self._queue_use(jobs) / self.org_weight[org]
         jobs = [i for i in jobs if int(self.plan.jobs["queue"][i]) == level]
         return self._queue_use(jobs) / self.plan.queues.weight[level]
 
-    def _has_right(self, g, unit):
+    def _has_right(self, g, unit, chosen):
         j, k = int(self.c.stage_job[g]), self._job_of(unit)
+        if self.plan.preemption.by == Right.LIMIT:
+            return self._may_evict(j, k, sum(self._job_of(other) == k for other in chosen))
         if self._is_below(j, k):
             return True
         if self._took_room_s(unit) == self.now:
             return False
-        of_org = self.org[j] != self.org[k]
-        theirs = self._share(k, of_org)
+        between_orgs = self.org[j] != self.org[k]
+        theirs = self._share(k, between_orgs)
         demand, times = self._needs(g)
         for r, amount in enumerate(demand):
             self.used[j][r] += times * amount
-        mine = self._share(j, of_org)
+        mine = self._share(j, between_orgs)
         for r, amount in enumerate(demand):
             self.used[j][r] -= times * amount
         return mine <= theirs
@@ -133,11 +146,10 @@ class Preempting:
         whole, units = {}, []
         for entry in self.running:
             k = int(self.c.stage_job[entry[2]])
-            if not self._may_preempt(j, k):
-                continue
             if entry[5] or self._when(k) == WhenPreempted.CANCEL:
-                whole.setdefault(k, []).append(entry)
-            else:
+                if self._may_preempt(j, k):
+                    whole.setdefault(k, []).append(entry)
+            elif self._may_preempt(j, k) or self._may_evict(j, k):
                 units.append(([entry], None))
         for k in range(self.n_jobs):
             if self.idle[k] and self._may_preempt(j, k):
@@ -153,15 +165,14 @@ class Preempting:
     def _stop_order(self, unit):
         entries, k = unit
         level = self.plan.jobs["preempt_level"][self._job_of(unit)]
-        task = entries[0][1] if k is None else self._first_task(k)
-        start = self._took_room_s(unit)
-        last_started = (-start, -task)
+        in_gang = k is not None and self.idle[k] is not None
+        nth = self.nth_of_gang[k] if in_gang else max(self.nth[task] for _, task, *_ in entries)
         rule = self.plan.preemption.victims
         if rule == Victims.LAST_STARTED:
-            return (-start, level, -task)
+            return (-nth,)
         if rule == Victims.LEAST_LOST:
-            return (self._lost_us(entries), level, *last_started)
-        return (level, *last_started)
+            return (self._lost_us(entries), level, -nth)
+        return (level, -nth)
 
     def _took_room_s(self, unit):
         entries, k = unit
@@ -190,7 +201,9 @@ class Preempting:
         if fits():
             return False
         for unit in self._units(int(self.c.stage_job[g])):
-            if not self._without([*chosen, unit], lambda unit=unit: self._has_right(g, unit)):
+            if not self._without(
+                [*chosen, unit], lambda unit=unit: self._has_right(g, unit, chosen)
+            ):
                 continue
             chosen.append(unit)
             if self._without(chosen, fits):
@@ -210,10 +223,11 @@ class Preempting:
         return self._start_preempting(g, barred)
 
     def _named(self, unit):
-        """Return a unit by its tasks and when each was placed, its job, and when that began."""
+        """Return a unit by its tasks and the number of each placement, its job, and that of it."""
         entries, k = unit
-        began = None if k is None or self._when(k) == WhenPreempted.CANCEL else self.admitted_s[k]
-        return [(task, self.task_placed[task]) for _, task, *_ in entries], k, began
+        is_gang = k is not None and self._when(k) != WhenPreempted.CANCEL
+        began = self.nth_of_gang[k] if is_gang else None
+        return [(task, self.nth[task]) for _, task, *_ in entries], k, began
 
     def _leaves(self, unit):
         tasks, k, began = self._named(unit)
@@ -229,13 +243,13 @@ class Preempting:
             own = {task for task, _ in tasks}
             entries = [entry for entry in self.running if entry[1] in own]
             if k is None:
-                same = all(self.task_placed[task] == placed for task, placed in tasks)
+                same = all(self.nth[task] == nth for task, nth in tasks)
                 if entries and same:
-                    self._stop_task(entries[0], "preempted")
+                    self._stop_task(entries[0], self._why_stopped())
             elif self._when(k) == WhenPreempted.CANCEL:
                 if self.view["left"][k] > 0:
                     self._end_early(k, "cancelled", 4)
-            elif self.idle[k] is not None and self.admitted_s[k] == began:
+            elif self.idle[k] is not None and self.nth_of_gang[k] == began:
                 self.stopping.add(k)
             if self.claims.get(j) == time:
                 del self.claims[j]
@@ -259,8 +273,11 @@ class Preempting:
             elif k is not None:
                 self.stopping.add(k)
             else:
-                self._stop_task(entries[0], "preempted")
+                self._stop_task(entries[0], self._why_stopped())
         self._stop_gangs("preempted")
+
+    def _why_stopped(self):
+        return "evicted" if self.plan.preemption.by == Right.LIMIT else "preempted"
 
     def _fits_now(self, g, barred):
         j = int(self.c.stage_job[g])
@@ -296,9 +313,9 @@ class Preempting:
 
     def _preempt_in_order(self):
         """Preempt for the first waiting job in order for which that suffices; False for none."""
-        if not self.plan.preemption or self.plan.fit.name in ("STRICT", "PER_CLASS"):
-            if not self.plan.preemption or not self._is_listed():
-                return False
+        in_order = self.plan.fit.name in ("STRICT", "PER_CLASS") and not self._is_listed()
+        if not self.plan.preemption or in_order:
+            return False
         first = {}
         for g in self._waiting():
             j = int(self.c.stage_job[g])

@@ -108,8 +108,8 @@ def suspend_work(st, slot):
 def _keep(st, slot, saved):
     if saved > 0.0:
         left = _left_s(st, slot)
-        kept = min(left, saved * (left / _on_machine(st, slot, left)))
-        st.state_task_kept[st.state_slot_task[slot]] += kept
+        seconds = min(left, saved * (left / _on_machine(st, slot, left)))
+        st.state_task_kept[st.state_slot_task[slot]] += seconds
 
 
 @part

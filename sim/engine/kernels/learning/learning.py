@@ -13,7 +13,6 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.features import ENFORCES, PREEMPTS
 from sim.engine.kernels.state import (
     ESTIMATES,
-    EVICTING,
     IS_REFINED,
     LEARN_GUESS,
     LEARN_PRIOR,
@@ -48,10 +47,7 @@ def next_refinement(st, before):
 def _places_nothing(st):
     """Tell whether a refinement that finds nothing would list no job and start nothing."""
     return (
-        st.state_i[REFINE_ALL] == 0
-        and st.state_i[N_DIRTY] == 0
-        and st.state_i[EVICTING] == 0
-        and st.state_i[RESERVATIONS] == 0
+        st.state_i[REFINE_ALL] == 0 and st.state_i[N_DIRTY] == 0 and st.state_i[RESERVATIONS] == 0
     )
 
 

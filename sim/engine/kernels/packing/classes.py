@@ -10,16 +10,15 @@ from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import gang_kind, is_waiting_gang, list_bucket
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.faults.restart import evict_for
-from sim.engine.kernels.features import BATCHES, CAPS, EVICTS, GANGS, PREEMPTS
+from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PREEMPTS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
-from sim.engine.kernels.state import BARRED, EVICTING, N_BUCKETS
+from sim.engine.kernels.state import BARRED, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
 
-preempt_for = late("sim.engine.kernels.faults.preempt.preempt_for", PREEMPTS)
+preempt_for = late("sim.engine.kernels.preemption.preempt.preempt_for", PREEMPTS)
 
 
 @inlined
@@ -30,7 +29,7 @@ def dispatch_classes(st):
     is_barred = may_retry = False
     while True:
         g = _first_unbarred(st)
-        if CAPS and g < 0 and may_retry and (len(st.c_group_cap) > 0 or st.state_i[EVICTING]):
+        if CAPS and g < 0 and may_retry and len(st.c_group_cap) > 0:
             is_barred = may_retry = False
             st.state_queue_barred[:] = 0
             continue
@@ -55,10 +54,6 @@ def dispatch_classes(st):
         row, machine = demand_row(st, g), -1
         if within_cap(st, j, st.w_stage_demand, row, 1):
             machine = machine_for(st, g, row, hint if g == hint_stage else 0, False)
-            if EVICTS and st.state_i[EVICTING] and machine < 0:
-                machine = evict_for(st, g, row)
-                if machine >= 0:
-                    st.state_queue_barred[:] = 0
         if PREEMPTS and machine < 0 and preempt_for(st, g):
             st.state_queue_barred[:] = 0
             is_barred = may_retry = False
@@ -72,8 +67,6 @@ def dispatch_classes(st):
         one_queue = len(st.state_queue_root) == 1
         start_task(st, g, machine, False, startable(st, g, machine) if BATCHES and one_queue else 1)
         may_retry |= is_barred  # others may pass the job that barred
-        if EVICTS and st.state_i[EVICTING]:
-            may_retry = True  # the task may be evicted
     clear_dirty(st)
 
 

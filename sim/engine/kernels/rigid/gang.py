@@ -12,7 +12,7 @@ from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import within_cap
-from sim.engine.kernels.state import LAUNCH, MACHINE_CHOICE, N_BUCKETS, N_REFILL, NOW
+from sim.engine.kernels.state import LAUNCH, MACHINE_CHOICE, N_BUCKETS, N_PLACED, N_REFILL, NOW
 from sim.engine.kernels.waiting import goes_before, update_rank
 
 
@@ -105,6 +105,8 @@ def begin_gang(st, j):
     st.state_job_idle_held[j] = st.w_job_min_tasks[j]
     if PREEMPTS:
         st.state_job_admitted[j] = st.state_f[NOW]
+        st.state_job_nth[j] = st.state_i[N_PLACED]
+        st.state_i[N_PLACED] += 1
         st.state_job_leaves[j] = math.inf
     if CAPS:
         note_running(st, j)
