@@ -41,6 +41,7 @@ from sim.engine.layout.columns import (
 )
 from sim.engine.layout.features import event_capacity, registers, select_features
 from sim.engine.layout.learning import learning_fields
+from sim.engine.layout.partitions import tiers_in_order
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
 from sim.engine.layout.speeds import speed_fields
@@ -163,6 +164,7 @@ def lay_out(
         "w_job_stage0": columns.job_stage0,
         "w_job_min_tasks": columns.job_min_tasks,
         "w_job_org": org,
+        "w_job_tier": tiers_in_order(columns, cluster, "TIERS" in features),
         "w_job_work": columns.job_work,
         "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
         "w_job_slot": gang_slots(columns, demand, cluster.unit, gangs),

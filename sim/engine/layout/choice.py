@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import PolicyError
-from sim.cluster.allowed import allowed_codes
+from sim.cluster.allowed import allowed_codes, has_tiers, job_tiers
 from sim.cluster.classes import capacity_in_quanta, quanta_per_device
 from sim.cluster.fits import has_constraints
 from sim.engine.kernels import state as register
@@ -105,10 +105,13 @@ def lay_out_choice(
 
 
 def stage_kinds(columns: Columns, cluster: Cluster, demand: I8) -> tuple[I4, int]:
-    """Return the kind of each stage, (G,), by demand and allowed machines; and their number."""
+    """Return the kind of each stage, (G,), by demand, machines and tier; and their number."""
     kind, n_kinds = np.zeros(len(columns.stage_job), np.int64), 1
     if not cluster.unit:
-        for column in (*demand.T, allowed_classes(columns, cluster)):
+        splits = [*demand.T, allowed_classes(columns, cluster)]
+        if has_tiers(cluster):
+            splits.append(job_tiers(columns, cluster)[columns.stage_job].astype(np.int64))
+        for column in splits:
             code, n = _codes(column)
             kind, n_kinds = _codes(kind * n + code)
     return kind.astype(np.int32), n_kinds

@@ -10,6 +10,7 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
+from sim.cluster.allowed import has_tiers
 from sim.cluster.cap_groups import Groups
 from sim.cluster.fits import has_constraints, has_enforced_limits
 from sim.cluster.speeds import class_speeds
@@ -33,7 +34,7 @@ _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 _WIDE_BATCHES = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
 _WIDE = {*_WIDE_BATCHES, has.VARIABLE_ENDS, has.CHOOSES}
 """Features of wide variants. Those that few runs have are not among them: caps, releases, limits of
-run time, and speeds by class."""
+run time, speeds by class, and tiers of partitions."""
 
 
 def select_features(
@@ -146,7 +147,8 @@ def _needed(
             "plan.evict needs fit=strict and no gang jobs; this run has "
             f"fit={fit.name.lower()}" + (" and gang jobs" if gangs else "")
         )
-    if groups and fit == Fit.STRICT:
+    tiers = not cluster.unit and has_tiers(cluster)
+    if (groups or tiers) and fit == Fit.STRICT:
         fit = Fit.PER_CLASS  # of a single pool
     needed = {
         has.POOL: pool,
@@ -173,6 +175,7 @@ def _needed(
         has.REPLANS: plan.replan is not None,
         has.PLACES: reserves_places(cluster, plan),
         has.CAPS: bool(groups),
+        has.TIERS: tiers,
         has.CHOOSES: not cluster.unit
         and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
     }

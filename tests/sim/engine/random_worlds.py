@@ -29,9 +29,9 @@ MECHANISMS = (
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("dependencies", "begin times", "singletons"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
-    *("speeds", "limits", "partitions", "caps"),
+    *("speeds", "limits", "partitions", "caps", "tiers"),
 )
-RARE = {"caps", "dependencies", "begin times", "singletons", "speeds", "limits"}
+RARE = {"caps", "dependencies", "begin times", "singletons", "speeds", "limits", "tiers"}
 """Mechanisms that no wide variant has."""
 LEAN = (
     ("pool", "like tasks", "barriers"),
@@ -71,9 +71,18 @@ LEAN = (
     ("caps", "like tasks", "skip"),
     ("caps", "inputs", "weighted queues"),
     ("caps", "failures", "outages"),
+    ("tiers", "weighted queues"),
+    ("tiers", "hard queues", "skip"),
+    ("tiers", "pack", "callbacks"),
+    ("tiers", "evictions"),
+    ("tiers", "gangs", "holds"),
+    ("tiers", "reservations", "weighted queues"),
+    ("tiers", "planning", "gangs"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
+PARTITIONED = {"partitions", "tiers"}
+"""Mechanisms of partitions."""
 QUEUES = ("q0", "q1", "q2")
 KINDS = (
     {"class": "a", "count": 2, "cpu": 6, "mem": 3, "devices": {"gpu": 4}},
@@ -161,7 +170,7 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["poll_lag_s"] = float(rng.choice([0.0, 0.0, 1.5]))
             read = [u for u in range(n_jobs) if order[u] < order[i] and rng.random() < 0.35]
             job["inputs"] = {f"j{u}": str(rng.choice(["hard", "hard", "soft"])) for u in read}
-        if "partitions" in on:
+        if on & PARTITIONED:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
         job |= _release(rng, on, clock, [f"j{u}" for u in range(n_jobs) if order[u] < order[i]])
         if "after" in job:
@@ -301,17 +310,18 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     hard = "hard queues" in on
     many = 3 if rigid or hard or "gangs" in on else 1
     cluster: World = {}
-    if on & {"classes", "devices", "per class", "partitions", "speeds"}:
+    if on & {"classes", "devices", "per class", "speeds", *PARTITIONED}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
         cluster["kinds"] = [
             {name: value for name, value in kind.items() if name != "devices" or name in on}
             for kind in kinds * many
         ]
-        if "partitions" in on:
+        if on & PARTITIONED:
             mark = "*" if rng.random() < 0.5 else ""
             sets = [("p" + mark,), ("p" + mark, "q"), ("q",), ("q", "p" + mark)]
             for i, kind in enumerate(cluster["kinds"]):
                 kind["partitions"] = list(sets[i % len(sets)])
+            cluster["partitions"] = _rules(rng, on)
     elif "pool" in on:
         low, high = (24, 40) if hard else (8, 13) if rigid else (3, 13)
         cluster["slots"] = int(rng.integers(low, high))
@@ -335,8 +345,17 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     if "caps" in on:
         gpus = ["gpu"] if "devices" in on else []
         resources = ["slot"] if "slots" in cluster else ["cpu", "mem", *gpus]
-        cluster["limits"] = _limits(rng, resources, "partitions" in on)
+        cluster["limits"] = _limits(rng, resources, bool(on & PARTITIONED))
     return cluster | _times(rng, on, 4 if "kinds" in cluster else 2)
+
+
+def _rules(rng: np.random.Generator, on: set[str]) -> World:
+    """Draw rules of partitions."""
+    rules: World = {"p": {}, "q": {}}
+    for rule in rules.values():
+        if "tiers" in on:
+            rule["tier"] = int(rng.integers(0, 4))
+    return rules
 
 
 def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
@@ -485,6 +504,8 @@ def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
         names = set(workload.columns.queue_names)
         shares = {n: s for n, s in spec["queues"]["shares"].items() if n in names}
         cluster = cluster.with_queues(spec["queues"]["mode"], shares)
+    if "partitions" in spec:
+        cluster = cluster.with_partitions(spec["partitions"])
     if "limits" in spec:
         cluster = cluster.with_limits(spec["limits"]["rows"], spec["limits"]["accounts"])
     return cluster

@@ -21,6 +21,7 @@ from tests.sim.engine.reference_caps import Capping
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
+from tests.sim.engine.reference_partitions import Partitioning
 from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
@@ -51,7 +52,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
+class _Run(Capping, Choosing, Launching, Limits, Partitioning, Releasing, Replanning, Speeds):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -134,6 +135,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             ]
             self.demand = np.stack(columns, axis=1).tolist()
         self.capacity = capacity_quanta(cluster.capacity, quantum).tolist()
+        self._init_partitions(cluster)
         self._init_devices(cluster, quantum)
         self._init_caps(cluster, quantum)
         self.free = [list(row) for row in self.capacity]
@@ -714,7 +716,11 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
                 u * (1.0 / t) if t else 0.0 for u, t in zip(self.used[j], self.total, strict=True)
             ),
         }[Order(order)]()
-        return (rank, self.plan.stages["key"][g], g)
+        return (-self.tier[j], rank, self.plan.stages["key"][g], g)
+
+    def _order(self, g):
+        """Return by what waiting stages are ordered: tier of partitions, queue, rank."""
+        return (*self._tier_of(g), self._queue_key(self._queue(g)), self._rank(g))
 
     def _left_over_worth(self, j):
         jobs = self.plan.jobs
@@ -835,7 +841,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
                 continue
             if not heads:
                 return
-            q = min(heads, key=self._queue_key)
+            q = min(heads, key=lambda q: self._order(heads[q]))
             g, barred = heads[q], blocked.get(q, set())
             if self._place(g, barred):
                 started = True
@@ -911,9 +917,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
 
     def _skip(self):
         while True:
-            order = sorted(
-                self._waiting(), key=lambda g: (self._queue_key(self._queue(g)), self._rank(g))
-            )
+            order = sorted(self._waiting(), key=self._order)
             order = [g for g in order if not self._passes(g)]
             if not order:
                 return
@@ -964,12 +968,9 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         return True
 
     def _pack(self):
-        def order(g):
-            return (self._queue_key(self._queue(g)), self._rank(g))
-
         while True:
             gangs = [g for g in self._waiting() if self._is_waiting_gang(int(self.c.stage_job[g]))]
-            if not any(self._place(g) for g in sorted(gangs, key=order)):
+            if not any(self._place(g) for g in sorted(gangs, key=self._order)):
                 break
         while self._fill_machines() and self.freed:
             pass  # a queue for which room was kept may have found it elsewhere
@@ -1003,7 +1004,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             if n > 0:
                 if g not in self._waiting() or m not in self._machines(g):
                     return
-                is_owed = self._owed(self._tier(g)) in (None, self._queue(g))
+                is_owed = self._owed(self._tier(g), self._tier_of(g)) in (None, self._queue(g))
                 if not is_owed and any(self.demand[g]):
                     return
             self.sum_worth += worth
@@ -1014,14 +1015,18 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
     def _eligible(self, stages):
         """Return the stages of the queue that is served now; of its whole tier if queues compete.
 
+        Only those of the highest tier of partitions.
+
         While a queue of the tier is owed, only the stages of that queue, even if there are none,
         and those without a demand.
         """
+        highest = min(self._tier_of(g) for g in stages)
+        stages = [g for g in stages if self._tier_of(g) == highest]
         if self.plan.packing.unfairness == INF:
             first = min(self._queue_key(self._queue(g)) for g in stages)
             return [g for g in stages if self._queue_key(self._queue(g)) == first]
         tier = min(self._tier(g) for g in stages)
-        owed = self._owed(tier)
+        owed = self._owed(tier, highest)
         in_tier = [g for g in stages if self._tier(g) == tier]
         if owed is None:
             return in_tier
@@ -1030,12 +1035,16 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
     def _tier(self, g):
         return self.plan.queues.tier[self._waiting_queue(self.c.stage_job[g])]
 
-    def _owed(self, tier):
-        """Return the queue of greatest deficit with a task that lacks only room, if it is owed."""
+    def _owed(self, tier, of_partitions):
+        """Return the queue of greatest deficit with a task that lacks only room, if it is owed.
+
+        A task of partitions of that tier.
+        """
         queues = {
             self._queue(g)
             for g in self._single_task_stages()
             if self._tier(g) == tier
+            and self._tier_of(g) == of_partitions
             and self._within_cap(int(self.c.stage_job[g]), self.demand[g], 1)
         }
         if self.plan.packing.unfairness == INF or not queues:

@@ -46,15 +46,6 @@ class Choosing:
         self.unit = cluster.unit
         self.devices_of_task = {}  # of each task, the devices that it got last
 
-    def _in_partition(self, cluster, j, m):
-        """Tell whether machine m is in a partition in which job j may run."""
-        if not cluster.partitions:
-            return True
-        text = self.c.partitions[self.c.job_partition[j]] or cluster.default_partition
-        return text == "" or any(
-            name in cluster.partitions[cluster.machine_class[m]] for name in text.split("|")
-        )
-
     def _device_demand(self, demand):
         """Return the number of devices that a demand takes, and the amount of each."""
         quanta = 0 if self.device is None else demand[self.device]

@@ -22,7 +22,7 @@ def reserve(run) -> None:
     hard = run.world.cluster.queue_mode == "hard"
 
     def order(g):  # weighted queues by what they use now
-        return (() if hard else run._queue_key(run._queue(g)), run._rank(g))
+        return (run._tier_of(g), () if hard else run._queue_key(run._queue(g)), run._rank(g))
 
     jobs = [int(run.c.stage_job[g]) for g in sorted(run._waiting(), key=order)]
     jobs = [j for j in dict.fromkeys(jobs) if not run._holds(j)]
@@ -171,7 +171,7 @@ def reserve(run) -> None:
             n_reserved[counted_in] += 1
             if reserves_all:
                 run.reserved[j] = (begin[0], machines)
-    for j in sorted(rest, key=lambda j: plan.jobs["fill_key"][j]):
+    for j in sorted(rest, key=lambda j: (-run.tier[j], plan.jobs["fill_key"][j])):
         machines = None if run._rigid_over(j) else places(claims, (now, 0), j)
         if machines:
             claims.append(((now, 0), end_of((now, 0), j), j, machines))

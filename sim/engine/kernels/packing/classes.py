@@ -28,7 +28,7 @@ def dispatch_classes(st):
     is_barred = may_retry = False
     while True:
         g = _first_unbarred(st)
-        if CAPS and g < 0 and may_retry and (len(st.c_group_cap) > 0 or st.state_i[EVICTING]):
+        if (CAPS or EVICTS) and g < 0 and may_retry and _may_pass(st):
             is_barred = may_retry = False
             st.state_queue_barred[:] = 0
             continue
@@ -64,6 +64,12 @@ def dispatch_classes(st):
         if EVICTS and st.state_i[EVICTING]:
             may_retry = True  # the task may be evicted
     clear_dirty(st)
+
+
+@part
+def _may_pass(st):
+    """Tell whether others may pass the jobs that bar machines, after something has started."""
+    return (CAPS and len(st.c_group_cap) > 0) or st.state_i[EVICTING] > 0
 
 
 @part

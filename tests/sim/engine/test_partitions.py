@@ -1,0 +1,130 @@
+"""Rules of partitions: worked by hand, and equal to the naive simulator."""
+
+from __future__ import annotations
+
+import pytest
+
+import policies
+import sim
+from sim.base.errors import InputError
+from sim.engine.simulate import variant
+from tests.sim.engine.test_kernel import assert_same
+
+NODE = {"cpu": 4, "partitions": ["low*", "high"]}
+
+
+def job(submit_s, seconds, cpu=4, n=1, **columns):
+    """Return a rigid job of n tasks of so many seconds; it asks for as long as it takes."""
+    stage = {"durations_s": [seconds] * n, "demand": {"cpu": cpu}}
+    gang = {"min_tasks": n} if n > 1 else {}
+    return {"submit_s": submit_s, "requested_s": seconds, "stages": [stage]} | gang | columns
+
+
+def run(jobs, nodes, rules, policy="fifo", **parameters):
+    w = sim.Workload.from_jobs(jobs)
+    cluster = sim.Cluster.mixed(nodes).with_partitions(rules)
+    return assert_same(w, cluster, policies.build(policy, **parameters))[0]
+
+
+def starts(*arguments, **parameters):
+    return run(*arguments, **parameters).job_start.tolist()
+
+
+# ---- tiers
+
+HIGH = {"high": {"tier": 3}}
+
+
+@pytest.mark.parametrize(
+    ("policy", "parameters"),
+    [
+        ("fifo", {}),
+        ("sjf", {}),
+        ("sjf", {"fit": "skip"}),
+        ("fair", {}),
+        ("tetris", {}),
+        ("easy", {}),
+    ],
+)
+def test_a_higher_tier_comes_first(policy, parameters):
+    """On one node: the third comes last, is the longest, and goes before the second."""
+    jobs = [job(0.0, 10.0), job(1.0, 2.0), job(2.0, 5.0, partition="high")]
+    assert starts(jobs, [NODE], HIGH, policy, **parameters) == [0, 15, 10]
+    assert starts(jobs, [NODE], {}, policy, **parameters) == [0, 10, 12]
+
+
+def test_a_reservation_is_kept_whatever_comes():
+    """The second job was promised 10 before the third came."""
+    jobs = [job(0.0, 10.0), job(1.0, 2.0), job(2.0, 5.0, partition="high"), job(2.0, 5.0)]
+    assert starts(jobs, [NODE], HIGH, "conservative") == [0, 10, 12, 17]
+
+
+def test_slurm_s_planner_goes_by_tier():
+    jobs = [job(0.0, 600.0), job(1.0, 60.0), job(2.0, 300.0, partition="high")]
+    first, low, high = starts(jobs, [NODE], HIGH, "slurm")
+    assert first < high < low
+    first, low, high = starts(jobs, [NODE], {}, "slurm")
+    assert first < low < high
+
+
+def test_a_job_of_several_partitions_has_the_highest_tier():
+    """The third job runs on the second node alone; the last may use either, and goes first."""
+    nodes = [{"cpu": 4, "partitions": ["high"]}, NODE]
+    jobs = [
+        job(0.0, 10.0),
+        job(0.0, 20.0, partition="high"),
+        job(1.0, 5.0),
+        job(2.0, 5.0, partition="low|high"),
+    ]
+    assert starts(jobs, nodes, HIGH) == [0, 0, 15, 10]
+
+
+def test_a_job_that_waits_blocks_lower_tiers_on_its_own_machines_alone():
+    """The third waits for both of the first two nodes; the fourth is behind it, the last is not."""
+    nodes = [NODE, NODE, {"cpu": 4, "partitions": ["low"]}]
+    jobs = [
+        job(0.0, 10.0),
+        job(1.0, 5.0, n=2, partition="high"),
+        job(2.0, 8.0, partition="low"),
+        job(3.0, 5.0, partition="low"),
+        job(4.0, 1.0, partition="low"),
+    ]
+    assert starts(jobs, nodes, HIGH) == [0, 10, 2, 10, 15]
+
+
+def test_tiers_go_before_queues():
+    """The low job's queue has used nothing; the high one, of a queue that runs, goes first."""
+    jobs = [
+        job(0.0, 10.0, queue="a"),
+        job(1.0, 5.0, queue="b"),
+        job(2.0, 5.0, queue="a", partition="high"),
+    ]
+    cluster = sim.Cluster.mixed([NODE]).with_partitions(HIGH).with_queues("weighted")
+    w = sim.Workload.from_jobs(jobs)
+    for fit in ("strict", "skip", "pack"):
+        fast, _ = assert_same(w, cluster, policies.build("fifo", fit=fit))
+        assert fast.job_start.tolist() == [0, 15, 10]
+
+
+def test_equal_tiers_are_none():
+    w = sim.Workload.from_jobs([job(0.0, 1.0)])
+    cluster = sim.Cluster.mixed([NODE])
+    fifo = policies.build("fifo")
+    same = cluster.with_partitions({"low": {"tier": 1}, "high": {}})
+    assert variant(w, same, fifo) == variant(w, cluster, fifo)
+    assert "TIERS" in variant(w, cluster.with_partitions(HIGH), fifo)
+
+
+@pytest.mark.parametrize(
+    ("rules", "text"),
+    [
+        ({"hihg": {}}, "unknown partition 'hihg'; did you mean 'high'"),
+        ({"high": {"teir": 2}}, "did you mean 'tier'"),
+        ({"high": {"tier": -1}}, "partitions.high.tier must be"),
+        ({"high": {"tier": 70000}}, "at most 65533, not 70000"),
+        ({"high": 3}, "partitions.high has the keys tier"),
+    ],
+)
+def test_rules_that_can_not_be(rules, text):
+    with pytest.raises(InputError, match=text):
+        sim.Cluster.mixed([NODE]).with_partitions(rules)
