@@ -21,6 +21,7 @@ from sim.workload.schema import (
     INPUT_HOME,
     INPUT_MODES,
     JOB_EDGE_KINDS,
+    N_NODES,
     NEW_DEADLINE,
     NEW_DEADLINE_AT,
     PARTITION,
@@ -69,6 +70,7 @@ class Columns:
     stage_remote_factor: F8  # slowdown of its tasks on any other machine
     stage_runs_on: I4  # index into `runs_on`
     job_partition: I4  # index into `partitions`
+    job_n_nodes: I4  # nodes that it runs on; 0: one for each slot of a gang, or one
     # speed of its tasks on machines of each of `speed_classes`, (G, C): durations are divided by it
     stage_speed: F8
     stage_max_s: F8  # longest and shortest duration of a stage's tasks, s
@@ -153,6 +155,7 @@ def build(workload: Tables) -> Columns:
         "job_new_deadline_at": column_or_default(jobs, NEW_DEADLINE_AT),
         "job_requested": column_or_default(jobs, REQUESTED),
         "job_partition": _texts(jobs, PARTITION)[0],
+        "job_n_nodes": column_or_default(jobs, N_NODES),
         "job_input_mode": codes(jobs, "input_mode", INPUT_MODES),
         "job_poll_lag": column_or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),

@@ -201,6 +201,9 @@ PARTITION: Final = Column(
     "named sets of machines in which it may run, separated by |; '': the default one",
     "",
 )
+N_NODES: Final = Column(
+    "n_nodes", pa.int32(), "nodes", "nodes that it runs on; 0: one for each slot", 0, low=0
+)
 NEW_DEADLINE: Final = _time(
     "new_deadline_s",
     "deadline from new_deadline_at_s on, relative to submit_s; null if unchanged",
@@ -268,6 +271,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         *BILLING,
         *ARRAY,
         PARTITION,
+        N_NODES,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
     "tasks": (COUNT, *RECORDED),

@@ -29,9 +29,18 @@ MECHANISMS = (
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("dependencies", "begin times", "singletons"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
-    *("speeds", "limits", "partitions", "caps", "tiers"),
+    *("speeds", "limits", "partitions", "caps", "tiers", "admission"),
 )
-RARE = {"caps", "dependencies", "begin times", "singletons", "speeds", "limits", "tiers"}
+RARE = {
+    "caps",
+    "dependencies",
+    "begin times",
+    "singletons",
+    "speeds",
+    "limits",
+    "tiers",
+    "admission",
+}
 """Mechanisms that no wide variant has."""
 LEAN = (
     ("pool", "like tasks", "barriers"),
@@ -78,10 +87,13 @@ LEAN = (
     ("tiers", "gangs", "holds"),
     ("tiers", "reservations", "weighted queues"),
     ("tiers", "planning", "gangs"),
+    ("admission", "limits", "inputs"),
+    ("admission", "caps", "reservations"),
+    ("admission", "tiers", "per class", "gangs"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
-PARTITIONED = {"partitions", "tiers"}
+PARTITIONED = {"partitions", "tiers", "admission"}
 """Mechanisms of partitions."""
 QUEUES = ("q0", "q1", "q2")
 KINDS = (
@@ -172,6 +184,10 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["inputs"] = {f"j{u}": str(rng.choice(["hard", "hard", "soft"])) for u in read}
         if on & PARTITIONED:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
+        if "admission" in on:
+            job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))
+            if rng.random() < 0.5:
+                job["requested_s"] = float(rng.choice([1.0, 3.0, 10.0]))
         job |= _release(rng, on, clock, [f"j{u}" for u in range(n_jobs) if order[u] < order[i]])
         if "after" in job:
             job["after"] = _without_inputs(job)
@@ -355,6 +371,11 @@ def _rules(rng: np.random.Generator, on: set[str]) -> World:
     for rule in rules.values():
         if "tiers" in on:
             rule["tier"] = int(rng.integers(0, 4))
+        if "admission" in on:
+            rule["max_time_s"] = [None, 2.0, 5.0, 500.0][rng.integers(4)]
+            rule["default_time_s"] = [None, None, 1.0, 2.0][rng.integers(4)]
+            rule["min_nodes"] = [None, 1, 2][rng.integers(3)]
+            rule["max_nodes"] = [None, 2, 4][rng.integers(3)]
     return rules
 
 

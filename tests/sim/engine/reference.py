@@ -21,7 +21,7 @@ from tests.sim.engine.reference_caps import Capping
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
-from tests.sim.engine.reference_partitions import Partitioning
+from tests.sim.engine.reference_partitions import Partitioning, with_default_times
 from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
@@ -54,7 +54,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
 
 class _Run(Capping, Choosing, Launching, Limits, Partitioning, Releasing, Replanning, Speeds):
     def __init__(self, workload, cluster, policy, seed):
-        c = self.c = workload.columns
+        c = self.c = with_default_times(workload.columns, cluster)
         self.policy = policy
         n_jobs, n_stages, n_tasks = len(c.job_submit), len(c.stage_job), len(c.task_duration)
         self.n_jobs = n_jobs
@@ -1035,7 +1035,7 @@ class _Run(Capping, Choosing, Launching, Limits, Partitioning, Releasing, Replan
     def _tier(self, g):
         return self.plan.queues.tier[self._waiting_queue(self.c.stage_job[g])]
 
-    def _owed(self, tier, of_partitions):
+    def _owed(self, tier, partition_tier):
         """Return the queue of greatest deficit with a task that lacks only room, if it is owed.
 
         A task of partitions of that tier.
@@ -1044,7 +1044,7 @@ class _Run(Capping, Choosing, Launching, Limits, Partitioning, Releasing, Replan
             self._queue(g)
             for g in self._single_task_stages()
             if self._tier(g) == tier
-            and self._tier_of(g) == of_partitions
+            and self._tier_of(g) == partition_tier
             and self._within_cap(int(self.c.stage_job[g]), self.demand[g], 1)
         }
         if self.plan.packing.unfairness == INF or not queues:

@@ -151,7 +151,7 @@ class Capping:
         return self._over_to_start(g) == "passes"
 
     def _may_submit(self, j):
-        return all(
+        return self._is_admitted(j) and all(
             self._cap_use(group) < group.cap
             for group in self.cap_groups
             if group.counted == "submitted_jobs" and j in group.members

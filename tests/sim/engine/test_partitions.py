@@ -115,6 +115,88 @@ def test_equal_tiers_are_none():
     assert "TIERS" in variant(w, cluster.with_partitions(HIGH), fifo)
 
 
+# ---- admission
+
+SHORT = {
+    "low": {"max_time_s": 100, "default_time_s": 20},
+    "high": {"max_time_s": 10, "min_nodes": 2, "max_nodes": 3},
+}
+
+
+def test_a_partition_that_does_not_admit_a_job_is_left_out():
+    """Nodes of low, of high, of both. The first may use high alone, and the third low alone.
+
+    So the second, of two nodes of low, waits for the third; the last is rejected: it asks for more
+    than either allows.
+    """
+    nodes = [{"cpu": 4, "partitions": [names]} for names in ("low", "high")] + [NODE]
+    jobs = [
+        job(0.0, 10.0, n=2, partition="high"),
+        job(1.0, 5.0, n=2, partition="low"),
+        job(1.0, 50.0, partition="low|high"),
+        job(2.0, 5.0, n=2, n_nodes=4, partition="high|low"),
+        job(3.0, 200.0, partition="low|high"),
+    ]
+    fast = run(jobs, nodes, SHORT, fit="skip")
+    assert fast.job_start.tolist()[:4] == [0, 51, 1, 56]
+    assert fast.jobs["outcome"].to_pylist() == ["done"] * 4 + ["rejected"]
+
+
+def test_a_rejected_job_may_be_larger_than_the_cluster():
+    jobs = [job(0.0, 5.0, n=9), job(0.0, 5.0, cpu=64, n_nodes=7), job(1.0, 5.0)]
+    fast = run(jobs, [NODE], {"low": {"max_nodes": 4}}, "easy")
+    assert fast.jobs["outcome"].to_pylist() == ["rejected", "rejected", "done"]
+
+
+def test_the_highest_tier_is_of_partitions_that_admit():
+    """The third may not use high, and so goes last."""
+    jobs = [job(0.0, 10.0), job(1.0, 10.0), job(2.0, 20.0, partition="low|high")]
+    rules = {"low": {}, "high": {"tier": 5, "max_time_s": 15}}
+    assert starts(jobs, [NODE], rules) == [0, 10, 20]
+    assert starts(jobs, [NODE], {"high": {"tier": 5}}) == [0, 30, 10]
+
+
+def test_jobs_without_a_request_have_the_default_time():
+    """The first is planned for 20 s, as low says; so the third, of 15 s, passes the second.
+
+    With limits that are enforced it ends after 20 s.
+    """
+    nodes = [NODE, NODE]
+    jobs = [
+        job(0.0, 60.0) | {"requested_s": None},
+        job(1.0, 10.0, n=2),
+        job(2.0, 15.0),
+        job(2.0, 25.0),
+    ]
+    assert starts(jobs, nodes, SHORT, "easy") == [0, 60, 2, 70]
+    cluster = sim.Cluster.mixed(nodes).with_partitions(SHORT).with_enforced_limits()
+    fast, _ = assert_same(sim.Workload.from_jobs(jobs), cluster, policies.build("easy"))
+    assert fast.job_start.tolist() == [0, 20, 2, 30]
+    assert fast.jobs["outcome"].to_pylist() == ["timeout", "done", "done", "done"]
+    longest = {"low": {"max_time_s": 20}}
+    assert starts(jobs[:3], nodes, longest, "easy") == [0, 60, 2]
+    assert fast.workload.jobs["requested_s"].null_count == 1
+
+
+def test_an_error_instead_of_a_rejected_job():
+    w = sim.Workload.from_jobs([job(0.0, 200.0, partition="low|high")])
+    cluster = sim.Cluster.mixed([NODE]).with_partitions(SHORT, "error")
+    with pytest.raises(InputError, match="requests 200 s and 1 nodes") as caught:
+        sim.simulate(w, cluster, policies.build("fifo"))
+    assert "low: at most 100 s; high: at most 10 s, 2 to 3 nodes" in str(caught.value)
+    with pytest.raises(InputError, match="unknown value of unadmitted 'drop'"):
+        cluster.with_partitions(SHORT, "drop")
+
+
+def test_a_job_of_any_machines_is_of_no_partition():
+    w = sim.Workload.from_jobs([job(0.0, 200.0)])
+    cluster = sim.Cluster.mixed([{"cpu": 4, "partitions": ["high"]}]).with_partitions(
+        {"high": {"max_time_s": 1}}
+    )
+    fast, _ = assert_same(w, cluster, policies.build("fifo"))
+    assert fast.jobs["outcome"].to_pylist() == ["done"]
+
+
 @pytest.mark.parametrize(
     ("rules", "text"),
     [
@@ -123,6 +205,9 @@ def test_equal_tiers_are_none():
         ({"high": {"tier": -1}}, "partitions.high.tier must be"),
         ({"high": {"tier": 70000}}, "at most 65533, not 70000"),
         ({"high": 3}, "partitions.high has the keys tier"),
+        ({"high": {"max_time_s": 0}}, "high.max_time_s must be"),
+        ({"high": {"min_nodes": 4, "max_nodes": 2}}, "min_nodes must be at most max_nodes"),
+        ({"high": {"max_time_s": 60, "default_time_s": 61}}, "default_time_s must be at most"),
     ],
 )
 def test_rules_that_can_not_be(rules, text):
