@@ -76,6 +76,15 @@ def _names_of_texts(columns: Columns, cluster: Cluster) -> list[tuple[str, ...]]
     return [tuple(name for name in text.split(SEPARATOR) if name in known) for text in texts]
 
 
+def exclusive_partitions(columns: Columns, cluster: Cluster) -> Mask:
+    """Tell of each job whether a partition that admits it is exclusive, (J,)."""
+    is_exclusive = np.zeros(len(columns.job_submit), bool)
+    if any(rules.exclusive for rules in cluster.rules.values()):
+        for name, jobs in _admissions(columns, cluster):
+            is_exclusive |= jobs & cluster.rules.get(name, NO_RULES).exclusive
+    return is_exclusive
+
+
 def has_tiers(cluster: Cluster) -> bool:
     """Tell whether the partitions of the cluster have different tiers."""
     known = {name for names in cluster.partitions for name in names}

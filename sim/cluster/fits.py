@@ -14,6 +14,7 @@ from sim.cluster.cap_checks import check_caps
 from sim.cluster.classes import ANY, SEPARATOR, capacity_in_quanta, quanta_per_device
 from sim.cluster.cluster import Cluster
 from sim.cluster.default_times import with_default_times
+from sim.cluster.exclusive import machine_parts
 from sim.cluster.partitions import NO_RULES
 from sim.workload.columns import Columns, capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
@@ -43,13 +44,21 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
         _check_devices(workload, demand[:, device], quantum[device], resources[device])
         in_devices = _Devices(device, quanta_per_device(quantum[device]))
     runs_on = _check_classes(workload, cluster)
+    parts = machine_parts(workload.columns, cluster)
+    fit_demand, fit_capacity = demand, capacity
+    if parts is not None:
+        fit_demand = np.column_stack([demand, parts * ~rejected[workload.columns.stage_job]])
+        n_parts = np.full(len(capacity), workload.columns.n_tasks)
+        fit_capacity = np.column_stack([capacity, n_parts])
     code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
-    kinds, count = np.unique(np.column_stack([code, capacity]), axis=0, return_counts=True)
+    kinds, count = np.unique(np.column_stack([code, fit_capacity]), axis=0, return_counts=True)
     shapes = kinds[:, 1:]
     allowed = (runs_on[:, None] >> kinds[:, 0]) & 1
-    _check_tasks(workload, demand, quantum, resources, shapes, allowed)
+    n_resources = len(resources)
+    _check_tasks(workload, demand, quantum, resources, shapes[:, :n_resources], allowed)
+    whole_gangs = _Gangs(workload, fit_demand, ~rejected)
+    _check_gangs(workload, whole_gangs, shapes, count, allowed, in_devices)
     gangs = _Gangs(workload, demand, ~rejected)
-    _check_gangs(workload, gangs, shapes, count, allowed, in_devices)
     if cluster.queue_mode != "global":
         _check_queue_names(workload, cluster)
     if cluster.queue_mode == "hard":

@@ -36,6 +36,8 @@ class Rules:
         Requested time, and limit, of jobs that request none, s; None: `max_time_s`.
     min_nodes, max_nodes : int or None
         It admits jobs of so many nodes (``n_nodes``); None: any.
+    exclusive : bool
+        Each task, or slot of a gang, of its jobs takes a whole machine. False by default.
     """
 
     tier: int = 1
@@ -43,6 +45,7 @@ class Rules:
     default_time_s: float | None = None
     min_nodes: int | None = None
     max_nodes: int | None = None
+    exclusive: bool = False
 
     @classmethod
     def parse(cls, row: Any, name: str = "partitions.batch") -> Rules:
@@ -109,6 +112,7 @@ _TYPES: dict[str, Any] = {
     "default_time_s": Positive,
     "min_nodes": Count,
     "max_nodes": Count,
+    "exclusive": bool,
 }
 NO_RULES = Rules()
 """Rules of a partition that states none, and of jobs that may run anywhere."""

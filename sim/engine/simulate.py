@@ -13,6 +13,7 @@ from sim.base.arrays import F8, I4
 from sim.base.errors import AccountError, DeadlockError, InputError, PolicyError
 from sim.cluster.cluster import Cluster
 from sim.cluster.default_times import with_default_times
+from sim.cluster.exclusive import with_parts
 from sim.cluster.fits import check_fits, check_room
 from sim.engine.accounts import broken_account
 from sim.engine.batches import Recorder
@@ -112,7 +113,8 @@ def _begin(
     world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
     memory = policy.begin(world, plan)
     events = policy.events & plan.events
-    arrays, features = lay_out(columns, cluster, plan, events, views, record_tasks)
+    in_parts = with_parts(columns, cluster)
+    arrays, features = lay_out(*in_parts, plan, events, views, record_tasks)
     return world, plan, memory, arrays, features
 
 

@@ -90,6 +90,8 @@ def lay_out_choice(
         capacity[:, device] // per_device if device >= 0 else np.zeros(len(capacity), np.int64)
     )
     mix = plan.choice.mix or Mix(np.zeros((0, len(order)), np.int64), _NO_TYPES, np.zeros(0))
+    n_more = len(order) - mix.demand.shape[1]  # parts of machines, of which a mix knows nothing
+    mix_demand = np.pad(mix.demand, ((0, 0), (0, n_more)))
     code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
     allowed = allowed_classes(columns, cluster)
     return {
@@ -97,7 +99,7 @@ def lay_out_choice(
         "w_job_allowed": np.bitwise_and.reduceat(allowed, columns.job_stage0[:-1]),
         "c_mach_class": np.left_shift(1, code.astype(np.int64)),
         "c_mach_device0": offsets(n_devices),
-        "p_mix_demand": np.ascontiguousarray(mix.demand[:, order]),
+        "p_mix_demand": np.ascontiguousarray(mix_demand[:, order]),
         "p_mix_allowed": mix.allowed.copy(),
         "p_mix_weight": mix.weight.copy(),
         "state_device_free": np.full(max(int(n_devices.sum()), 1), per_device, np.int64),

@@ -12,6 +12,7 @@ from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
 from sim.cluster.allowed import has_tiers
 from sim.cluster.cap_groups import Groups
+from sim.cluster.exclusive import PARTS
 from sim.cluster.fits import has_constraints, has_enforced_limits
 from sim.cluster.speeds import class_speeds
 from sim.engine.kernels import features as has
@@ -191,7 +192,7 @@ def reserves_places(cluster: Cluster, plan: Plan) -> bool:
 
 def _leaves_out(cluster: Cluster, plan: Plan) -> bool:
     """Tell whether a resource does not decide what fits."""
-    return bool(plan.fit_resources) and not set(cluster.resources) <= set(plan.fit_resources)
+    return bool(plan.fit_resources) and not set(cluster.resources) <= {*plan.fit_resources, PARTS}
 
 
 def registers(

@@ -29,7 +29,7 @@ MECHANISMS = (
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("dependencies", "begin times", "singletons"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
-    *("speeds", "limits", "partitions", "caps", "tiers", "admission"),
+    *("speeds", "limits", "partitions", "caps", "tiers", "admission", "exclusive"),
 )
 RARE = {
     "caps",
@@ -87,6 +87,12 @@ LEAN = (
     ("tiers", "gangs", "holds"),
     ("tiers", "reservations", "weighted queues"),
     ("tiers", "planning", "gangs"),
+    ("exclusive", "like tasks", "skip"),
+    ("exclusive", "hard queues", "gangs"),
+    ("exclusive", "pack", "fungible"),
+    ("exclusive", "reservations", "partitions"),
+    ("exclusive", "planning", "devices"),
+    ("exclusive", "choice", "devices", "holds"),
     ("admission", "limits", "inputs"),
     ("admission", "caps", "reservations"),
     ("admission", "tiers", "per class", "gangs"),
@@ -184,6 +190,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["inputs"] = {f"j{u}": str(rng.choice(["hard", "hard", "soft"])) for u in read}
         if on & PARTITIONED:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
+        if "exclusive" in on and rng.random() < 0.3:
+            job["exclusive"] = True
         if "admission" in on:
             job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))
             if rng.random() < 0.5:
@@ -371,6 +379,8 @@ def _rules(rng: np.random.Generator, on: set[str]) -> World:
     for rule in rules.values():
         if "tiers" in on:
             rule["tier"] = int(rng.integers(0, 4))
+        if "exclusive" in on:
+            rule["exclusive"] = bool(rng.random() < 0.3)
         if "admission" in on:
             rule["max_time_s"] = [None, 2.0, 5.0, 500.0][rng.integers(4)]
             rule["default_time_s"] = [None, None, 1.0, 2.0][rng.integers(4)]

@@ -138,6 +138,7 @@ class _Run(Capping, Choosing, Launching, Limits, Partitioning, Releasing, Replan
         self._init_partitions(cluster)
         self._init_devices(cluster, quantum)
         self._init_caps(cluster, quantum)
+        self._init_exclusive()
         self.free = [list(row) for row in self.capacity]
         self._order_resources(cluster)
         self.total = [sum(column) for column in zip(*self.capacity, strict=True)]
@@ -154,6 +155,9 @@ class _Run(Capping, Choosing, Launching, Limits, Partitioning, Releasing, Replan
                     np.outer(self.org_weight, self.total), np.ones(1)
                 ).tolist()
             ]
+        if self.whole is not None:
+            for row in self.cap:
+                row[self.whole] = INF
 
     def _order_resources(self, cluster):
         """Set the resources that decide what fits: rigid ones, which can't be overbooked, first."""
@@ -180,6 +184,8 @@ class _Run(Capping, Choosing, Launching, Limits, Partitioning, Releasing, Replan
             or len(self.deciding) < len(names)
             or (pack and bool(self.fungible))
         )
+        if self.whole is not None:
+            self.deciding, self.rigid = [*self.deciding, self.whole], [*rigid, self.whole]
         slower = (self.c.stage_home >= 0) & (self.c.stage_remote_factor > 1)
         self.variable_ends = self.variable_ends or (len(self.capacity) > 1 and bool(slower.any()))
         self.progress = {}  # of each running task: rate, remaining work at its begin, its begin
@@ -688,7 +694,7 @@ class _Run(Capping, Choosing, Launching, Limits, Partitioning, Releasing, Replan
 
     def _queue_use(self, jobs):
         used = [sum(self.used[j][r] for j in jobs) for r in range(len(self.total))]
-        shares = [u * (1.0 / t) if t else 0.0 for u, t in zip(used, self.total, strict=True)]
+        shares = self._shares(used)
         return max(shares) if self.plan.share < 0 else shares[self.plan.share]
 
     def _queue_key(self, queue):
@@ -712,9 +718,7 @@ class _Run(Capping, Choosing, Launching, Limits, Partitioning, Releasing, Replan
             Order.FIFO: lambda: self.submitted.index(j),
             Order.REMAINING: lambda: self._left_over_worth(j),
             Order.ATTAINED: lambda: self.attained[j],
-            Order.SHARE: lambda: max(
-                u * (1.0 / t) if t else 0.0 for u, t in zip(self.used[j], self.total, strict=True)
-            ),
+            Order.SHARE: lambda: max(self._shares(self.used[j])),
         }[Order(order)]()
         return (-self.tier[j], rank, self.plan.stages["key"][g], g)
 
@@ -949,8 +953,9 @@ class _Run(Capping, Choosing, Launching, Limits, Partitioning, Releasing, Replan
                 lacks = [
                     (demand[r] - free[r]) * (1.0 / max(1, *(c[r] for c in self.capacity)))
                     for r in self.deciding
+                    if r != self.whole
                 ]
-                lacking.append((max(0.0, *lacks), m))
+                lacking.append((max([0.0, *lacks]), m))
         return {m for _, m in sorted(lacking)[: min(self.plan.held_machines, n_left)]}
 
     def _place(self, g, barred=()):
@@ -1144,6 +1149,8 @@ class _Run(Capping, Choosing, Launching, Limits, Partitioning, Releasing, Replan
     def _alignment(self, g, m):
         score = 0.0
         for r in self.deciding:
+            if r == self.whole:
+                continue
             weight = self.free[m][r] * (1.0 / float(self.capacity[m][r] or 1) ** 2)
             score += weight * self.demand[g][r]
         return score

@@ -57,6 +57,31 @@ class Partitioning:
             for names in self.admitted
         ]
 
+    def _init_exclusive(self):
+        """Let exclusive jobs take all of a resource of each machine, and the others a bit of it."""
+        self.whole, rules = None, self.world.cluster.rules
+        exclusive = [
+            not self.unit
+            and (
+                bool(self.c.job_exclusive[j])
+                or any(name in rules and rules[name].exclusive for name in self.admitted[j])
+            )
+            for j in range(self.n_jobs)
+        ]
+        if any(exclusive):
+            self.whole, n_tasks = len(self.capacity[0]), len(self.c.task_duration)
+            self.demand = [
+                [*demand, n_tasks if exclusive[j] else 1]
+                for demand, j in zip(self.demand, self.c.stage_job, strict=True)
+            ]
+            self.capacity = [[*row, n_tasks] for row in self.capacity]
+
+    def _shares(self, used):
+        """Return the share of each resource but that of whole machines."""
+        pairs = zip(used, self.total, strict=True)
+        shares = [u * (1.0 / t) if t else 0.0 for u, t in pairs]
+        return shares[: self.whole]
+
     def _is_admitted(self, j):
         """Tell whether job j may be submitted: it names no partition, or one that admits it."""
         return bool(self.admitted[j] or not named(self.c, self.world.cluster, j))

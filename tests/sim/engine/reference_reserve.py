@@ -92,6 +92,8 @@ def reserve(run) -> None:
             return -run._speed(run.job_stages[j][0], m)
         total = 0.0
         for r in run.deciding:
+            if r == run.whole:
+                continue
             scale, slot = 1.0 / max(max(row[r] for row in run.capacity), 1), run._slot(j)[r]
             if plan.choice.machine == Machine.BEST_FIT:
                 total += (room[r] - slot) * scale

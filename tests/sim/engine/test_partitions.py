@@ -197,6 +197,93 @@ def test_a_job_of_any_machines_is_of_no_partition():
     assert fast.jobs["outcome"].to_pylist() == ["done"]
 
 
+# ---- exclusive use
+
+
+def alone(*arguments, **columns):
+    """Return such a job that takes whole machines."""
+    return job(*arguments, cpu=1, exclusive=True, **columns)
+
+
+@pytest.mark.parametrize("fit", ["strict", "skip", "pack"])
+def test_an_exclusive_task_has_a_machine_for_itself(fit):
+    """The third needs an empty node; in strict order the last is behind it."""
+    jobs = [alone(0.0, 10.0), job(1.0, 10.0, cpu=1), alone(2.0, 5.0), job(3.0, 1.0, cpu=1)]
+    third = {"strict": 10, "skip": 3, "pack": 3}[fit]
+    assert starts(jobs, [NODE, NODE], {}, fit=fit) == [0, 1, 10, third]
+    w = sim.Workload.from_jobs(jobs)
+    fast, _ = assert_same(w, sim.Cluster.machines(2, cpu=4), policies.build("fifo", fit=fit))
+    assert fast.job_start.tolist() == [0, 1, 10, third]
+
+
+def test_a_partition_may_be_exclusive():
+    """Of one node: jobs of high take it whole, those of low share it."""
+    jobs = [
+        job(0.0, 10.0, cpu=1, partition="high"),
+        job(0.0, 5.0, cpu=1),
+        job(0.0, 7.0, cpu=1),
+        job(1.0, 5.0, cpu=1, partition="low|high"),
+    ]
+    rules = {"high": {"exclusive": True}}
+    assert starts(jobs, [NODE], rules, fit="skip") == [0, 10, 10, 17]
+    assert starts(jobs, [NODE], {}, fit="skip") == [0, 0, 0, 1]
+    admits = {"high": {"exclusive": True, "max_time_s": 8}}
+    assert starts([*jobs[1:3], job(1.0, 9.0, cpu=1, partition="low|high")], [NODE], admits) == [
+        0, 0, 1
+    ]  # fmt: skip
+
+
+def test_a_reservation_of_whole_machines():
+    """The gang is planned for 10, on both nodes; the third ends before, and the last does not."""
+    jobs = [
+        job(0.0, 10.0, cpu=1),
+        job(1.0, 5.0, cpu=1, n=2, exclusive=True),
+        job(2.0, 5.0, cpu=1),
+        job(3.0, 20.0, cpu=1),
+    ]
+    for policy in ("easy", "conservative"):
+        assert starts(jobs, [NODE, NODE], {}, policy) == [0, 10, 2, 15]
+
+
+def test_exclusive_use_counts_in_nothing_else():
+    """On a node each, all metrics are those of jobs that share; so is the order by shares."""
+    shared = [job(0.0, 10.0, cpu=1, queue="a"), job(0.0, 4.0, cpu=2, queue="b")]
+    cluster = sim.Cluster.machines(2, cpu=4).with_queues("weighted")
+    results = [
+        sim.simulate(
+            sim.Workload.from_jobs([row | {"exclusive": is_alone} for row in shared]),
+            cluster,
+            policies.build("fair", fit="skip"),
+        )
+        for is_alone in (False, True)
+    ]
+    assert results[1].task_machine.tolist() == [0, 1]
+    first, second = (result.metrics for result in results)
+    assert {name: second[name] for name in first} == pytest.approx(first, nan_ok=True)
+    used = sim.Workload.from_jobs(
+        [
+            job(0.0, 9.0, cpu=1, queue="a", exclusive=True),
+            job(0.0, 9.0, cpu=2, queue="b"),
+            job(1.0, 1.0, cpu=2, queue="b"),
+            job(1.0, 1.0, cpu=2, queue="a"),
+        ]
+    )
+    fast, _ = assert_same(used, cluster, policies.build("fifo"))
+    assert fast.job_start.tolist() == [0, 0, 2, 1]  # a uses 1 CPU, and b 2
+
+
+def test_a_gang_of_more_slots_than_machines_is_an_error():
+    w = sim.Workload.from_jobs([job(0.0, 1.0, cpu=1, n=3, exclusive=True)])
+    with pytest.raises(InputError, match="has room for only 2 of them at once"):
+        sim.simulate(w, sim.Cluster.machines(2, cpu=4), policies.build("fifo"))
+
+
+def test_in_a_pool_of_slots_nothing_is_exclusive():
+    w = sim.Workload.from_jobs([alone(0.0, 1.0), alone(0.0, 1.0)])
+    fast = sim.simulate(w, sim.Cluster.slots(2), policies.build("fifo"))
+    assert fast.job_start.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("rules", "text"),
     [

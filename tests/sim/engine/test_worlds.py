@@ -13,6 +13,7 @@ import pytest
 from sim.base.errors import InputError
 from sim.base.jit import JIT
 from sim.cluster.allowed import has_tiers, may_refuse
+from sim.cluster.exclusive import exclusive_jobs
 from sim.cluster.fits import has_enforced_limits
 from sim.cluster.speeds import class_speeds
 from tests.examples import COMPILED_WIDE, examples
@@ -94,10 +95,11 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["holds"] += getattr(policy, "n_held", 0) > 0
         seen["caps"] += bool(cluster.limits)
         seen["tiers"] += has_tiers(cluster)
+        seen["exclusive"] += bool(exclusive_jobs(workload.columns, cluster).any())
         seen["admission"] += may_refuse(cluster)
         seen["choice"] += getattr(policy, "chooses", False)
     assert min(seen.values()) >= 10
-    assert len(seen) == 26
+    assert len(seen) == 27
 
 
 def delayed(world):
