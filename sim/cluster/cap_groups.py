@@ -74,7 +74,7 @@ class Groups:
         )[self.cap]
 
     def quanta(self, resources: Sequence[str], quantum: F8) -> I8:
-        """Return the cap of each group: jobs, quanta of its resource, or quanta × s; (N,)."""
+        """Return the cap of each group: jobs, nodes, quanta of its resource, quanta × s; (N,)."""
         units = np.ones(len(self.caps))
         for i, row in enumerate(self.caps):
             if row.resource is not None:

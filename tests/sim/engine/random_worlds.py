@@ -246,6 +246,7 @@ def _add_keys(rng: np.random.Generator, jobs: list[World], is_long: bool) -> Non
     for job in jobs:
         job["account"] = str(rng.choice(["", "a", "a1", "a2", "b"]))
         job["qos"] = str(rng.choice(["normal", "high"]))
+        job.setdefault("n_nodes", int(rng.choice([0, 0, 1, 2, 3])))
         job["array"] = str(rng.choice(["", "x", "y"]))
         job["throttle"] = int(rng.choice([0, 1, 2, 2]))
         job.setdefault("requested_s", float(rng.choice([30.0, 100.5, 400.0, 700.0])))
@@ -259,6 +260,7 @@ def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool)
         ("running_jobs", [1, 2, 3]),
         ("running_jobs", [1, 2, 3]),
         ("submitted_jobs", [1, 2, 4]),
+        ("nodes", [3, 5, 6]),
         *((name, [3, 4, 6, 6.5, 9]) for name in resources),
         *((f"{name}_minutes", [15, 40, 60.5]) for name in resources[:1]),
     ]

@@ -8,7 +8,10 @@ import policies
 import sim
 from sim.base.errors import InputError
 from sim.engine.simulate import variant
+from tests.examples import COMPILED_WIDE
 from tests.sim.engine.test_kernel import assert_same
+
+pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="in no wide variant")
 
 NODE = {"cpu": 4, "partitions": ["low*", "high"]}
 
