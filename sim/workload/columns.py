@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I1, I4, I8, frozen, offsets
+from sim.base.arrays import F8, I1, I4, I8, Mask, frozen, offsets
 from sim.workload.history import Features, Training
 from sim.workload.record import Tables
 from sim.workload.releases import Releases
@@ -19,9 +19,11 @@ from sim.workload.schema import (
     CHECKPOINT,
     DEMAND_PREFIX,
     EDGE_KINDS,
+    EXCLUSIVE,
     INPUT_HOME,
     INPUT_MODES,
     JOB_EDGE_KINDS,
+    N_NODES,
     NEW_DEADLINE,
     NEW_DEADLINE_AT,
     PARTITION,
@@ -75,6 +77,8 @@ class Columns:
     stage_remote_factor: F8  # slowdown of its tasks on any other machine
     stage_runs_on: I4  # index into `runs_on`
     job_partition: I4  # index into `partitions`
+    job_exclusive: Mask  # each of its tasks, or slots, takes a whole machine
+    job_n_nodes: I4  # nodes that it runs on; 0: one for each slot of a gang, or one
     # speed of its tasks on machines of each of `speed_classes`, (G, C): durations are divided by it
     stage_speed: F8
     stage_max_s: F8  # longest and shortest duration of a stage's tasks, s
@@ -162,6 +166,8 @@ def build(workload: Tables) -> Columns:
         "job_checkpoint": _checkpoint_s(jobs),
         "job_restart": column_or_default(jobs, RESTART),
         "job_partition": _texts(jobs, PARTITION)[0],
+        "job_exclusive": column_or_default(jobs, EXCLUSIVE),
+        "job_n_nodes": column_or_default(jobs, N_NODES),
         "job_input_mode": codes(jobs, "input_mode", INPUT_MODES),
         "job_poll_lag": column_or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),

@@ -201,6 +201,12 @@ PARTITION: Final = Column(
     "named sets of machines in which it may run, separated by |; '': the default one",
     "",
 )
+N_NODES: Final = Column(
+    "n_nodes", pa.int32(), "nodes", "nodes that it runs on; 0: one for each slot", 0, low=0
+)
+EXCLUSIVE: Final = Column(
+    "exclusive", pa.bool_(), "bool", "each of its tasks, or slots, takes a whole machine", False
+)
 NEW_DEADLINE: Final = _time(
     "new_deadline_s",
     "deadline from new_deadline_at_s on, relative to submit_s; null if unchanged",
@@ -280,6 +286,8 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         *BILLING,
         *ARRAY,
         PARTITION,
+        N_NODES,
+        EXCLUSIVE,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
     "tasks": (COUNT, *RECORDED),

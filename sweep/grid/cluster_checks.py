@@ -11,6 +11,7 @@ from sim.base.parameters import check as check_value
 from sim.base.plugins import check_names
 from sim.cluster.cluster import Cluster, Unmet, check_size
 from sim.cluster.launch import Launch
+from sim.cluster.partitions import Unadmitted
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
 
 FAULTS = {
@@ -20,6 +21,7 @@ FAULTS = {
 LAUNCH, STAGE_LAG, ENFORCES = "launch_s", "stage_lag_s", "enforce_limits"
 UNMET_KEY = "unmet_dependencies"
 LIMITS, ACCOUNTS = "limits", "accounts"
+PARTITIONS, UNADMITTED_KEY = "partitions", "unadmitted"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -43,6 +45,8 @@ _KEYS = (
     UNMET_KEY,
     LIMITS,
     ACCOUNTS,
+    PARTITIONS,
+    UNADMITTED_KEY,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -52,8 +56,12 @@ def check(config: Mapping[str, Any]) -> None:
     """Refuse a cluster that can't be built for any workload."""
     _check_keys("cluster", config, _KEYS)
     shape, count = config.get("shape"), config.get("count")
+    rules = config.get(PARTITIONS)
+    check_value(f"cluster.{PARTITIONS}", rules, Mapping[str, Any] | None)
+    if UNADMITTED_KEY in config:
+        check_value(f"cluster.{UNADMITTED_KEY}", config[UNADMITTED_KEY], Unadmitted)
     if isinstance(shape, list):
-        Cluster.mixed(shape)
+        Cluster.mixed(shape).with_partitions(rules or {})
         if count is None:
             raise InputError(
                 "machines that differ need a cluster.count: 1 for those that are listed",

@@ -37,6 +37,8 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
     cluster = cluster_size.build_shape(shape, count, config.get("fungible") or ())
     queues = _queues(workload, config)
     cluster = cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
+    unadmitted = config.get("unadmitted", cluster.unadmitted)
+    cluster = cluster.with_partitions(config.get("partitions") or {}, unadmitted)
     cluster = cluster.with_limits(config.get("limits") or (), config.get("accounts"))
     try:
         check_room(workload, bare)

@@ -70,6 +70,8 @@ CHOOSES = Feature("CHOOSES")
 CAPS = Feature("CAPS")
 """Caps of groups of jobs (`sim.engine.kernels.caps`); strict order goes by buckets then, as with
 CLASSES."""
+TIERS = Feature("TIERS")
+"""Waiting jobs of partitions of a higher tier come first; strict order goes by buckets, too."""
 CHECKS = Feature("CHECKS")
 """After each instant the accounts are summed anew (`sim.engine.kernels.conserve`): SIM_CHECKS=1."""
 

@@ -29,6 +29,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_stage0", "i8", "J+1", INPUT),  # first stage of each job
     ("w_job_min_tasks", "i4", "J", INPUT),  # gang size, 0 for none
     ("w_job_org", "i4", "J", INPUT),  # organisation
+    ("w_job_tier", "i4", "J:TIERS", INPUT),  # of its partitions; the least goes first
     ("w_job_work", "f8", "J", INPUT),  # task seconds
     ("w_job_limit", "f8", "J:ENFORCES", INPUT),  # of its run time, s
     ("w_job_slot", "i8", "J:GANGS, R", INPUT),  # room of a held gang slot, quanta
@@ -38,6 +39,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # caps: the groups of each job, and its limit, if its minutes are counted: s, and whole ones
     ("w_job_group0", "i8", "J+1:CAPS", INPUT),
     ("w_job_group", "i4", "*", INPUT),
+    ("w_job_n_nodes", "i8", "J:CAPS", INPUT),
     ("w_job_cap_limit_s", "f8", "J:CAPS", INPUT),
     ("w_job_cap_limit", "i8", "J:CAPS", INPUT),
     ("w_job_preempts", "i1", "J:PREEMPTS", INPUT),  # it may preempt others

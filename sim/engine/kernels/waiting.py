@@ -8,8 +8,15 @@ The next queue is that of the lower tier, then of the least use over weight.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import bucket_insert, bucket_remove, reposition_job
-from sim.engine.kernels.features import LIMITS, REPLANS, RESERVES, STRICT, USAGE
-from sim.engine.kernels.heaps import before, heap_decrease, heap_insert, heap_remove
+from sim.engine.kernels.features import LIMITS, REPLANS, RESERVES, STRICT, TIERS, USAGE
+from sim.engine.kernels.heaps import (
+    before,
+    has_other_tier,
+    heap_decrease,
+    heap_insert,
+    heap_remove,
+    is_of_higher_tier,
+)
 from sim.engine.kernels.scanlist import scan_insert, scan_remove
 from sim.engine.kernels.state import RELEASED, RESERVATIONS, SHARE
 from sim.engine.kernels.worth import remaining_over_worth
@@ -246,7 +253,12 @@ def precedes(st, a, b):
 
 @part
 def goes_before(st, a, b):
-    """Tell whether waiting stage `a` is served before `b`: by queue, then in its order."""
+    """Tell whether waiting stage `a` is served before `b`: by queue, then in its order.
+
+    By the tier of their partitions before that.
+    """
+    if TIERS and has_other_tier(st, a, b):
+        return is_of_higher_tier(st, a, b)
     queue_a = st.state_job_wait_queue[st.w_stage_job[a]]
     queue_b = st.state_job_wait_queue[st.w_stage_job[b]]
     return before(st, a, b) if queue_a == queue_b else precedes(st, queue_a, queue_b)

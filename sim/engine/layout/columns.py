@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import PolicyError, unknown
+from sim.cluster.exclusive import PARTS
 from sim.engine.kernels.release import HARD
 from sim.workload.columns import capacity_quanta
 
@@ -29,6 +30,8 @@ def order_resources(cluster: Cluster, plan: Plan) -> tuple[tuple[str, ...], int,
     Rigid ones, which can't be overbooked, come first, then the fungible ones that decide what fits.
     """
     fitting = plan.fit_resources or cluster.resources
+    if PARTS in cluster.resources:
+        fitting = (*fitting, PARTS)
     for name in fitting:
         if name not in cluster.resources:
             raise PolicyError(unknown("resource in fit_resources", name, cluster.resources))

@@ -10,7 +10,9 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
+from sim.cluster.allowed import has_tiers
 from sim.cluster.cap_groups import Groups
+from sim.cluster.exclusive import PARTS
 from sim.cluster.fits import has_constraints, has_enforced_limits
 from sim.cluster.speeds import class_speeds
 from sim.engine.kernels import features as has
@@ -34,7 +36,7 @@ _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 _WIDE_BATCHES = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
 _WIDE = {*_WIDE_BATCHES, has.VARIABLE_ENDS, has.CHOOSES}
 """Features of wide variants. Those that few runs have are not among them: caps, releases, limits of
-run time, and speeds by class."""
+run time, speeds by class, and tiers of partitions."""
 
 
 def select_features(
@@ -144,7 +146,8 @@ def _needed(
         lags = bool(cluster.launch) or cluster.stage_lag_s > 0
         simple = cluster.queue_mode == "global" and not lags
         pool = not rare and in_order and true_durations and simple and not groups
-    if (groups or preempts) and fit == Fit.STRICT:
+    tiers = not cluster.unit and has_tiers(cluster)
+    if (groups or preempts or tiers) and fit == Fit.STRICT:
         fit = Fit.PER_CLASS  # of a single pool
     needed = {
         has.POOL: pool,
@@ -172,6 +175,7 @@ def _needed(
         has.REPLANS: plan.replan is not None,
         has.PLACES: reserves_places(cluster, plan),
         has.CAPS: bool(groups),
+        has.TIERS: tiers,
         has.CHOOSES: not cluster.unit
         and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
     }
@@ -197,7 +201,7 @@ def saves_work(columns: Columns, cluster: Cluster, plan: Plan) -> bool:
 
 def _leaves_out(cluster: Cluster, plan: Plan) -> bool:
     """Tell whether a resource does not decide what fits."""
-    return bool(plan.fit_resources) and not set(cluster.resources) <= set(plan.fit_resources)
+    return bool(plan.fit_resources) and not set(cluster.resources) <= {*plan.fit_resources, PARTS}
 
 
 def registers(

@@ -26,7 +26,7 @@ from sim.traces.sacct.resources import gpu_models
 from sim.traces.sacct.selection import NOT_COMPLETED, Selection, select
 from sim.traces.sacct.stages import Stages, known_resources, make_stages, stages_table
 from sim.workload.amounts import with_account
-from sim.workload.schema import RUNS_ON
+from sim.workload.schema import N_NODES, RUNS_ON
 from sim.workload.workload import Workload
 
 THROTTLED = "array with a limit on its running elements (%): not read"
@@ -86,6 +86,7 @@ def build_workload(
         jobs={
             **jobs_table(jobs, head_log, options.queue, filled, noticed),
             "min_tasks": np.where(is_gang, n_tasks, 0),
+            **_n_nodes(chosen, jobs),
             **dependencies.job_columns(old_row),
         },
         stages={
@@ -143,6 +144,18 @@ def _warnings(
 def _resolution_s(chosen: Selection) -> float:
     times = chosen.times.take(chosen.rows)
     return resolution_s(times.submit_s, times.start_s, times.finish_s)
+
+
+def _n_nodes(chosen: Selection, jobs: Jobs) -> dict[str, Any]:
+    """Return the number of nodes of each job, 0 if unknown, if the log has any.
+
+    Of all parts of a heterogeneous job, which start together; of one element of an array.
+    """
+    nodes = np.nan_to_num(chosen.resources.nodes[chosen.heads])
+    if not nodes.any():
+        return {}
+    parts = np.bincount(jobs.job, nodes, len(jobs.head))
+    return {N_NODES.name: np.where(jobs.is_array, nodes[jobs.head], parts).astype(np.int32)}
 
 
 def _nodes(log: Log, record: I8) -> dict[str, Any]:

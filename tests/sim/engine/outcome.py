@@ -65,7 +65,7 @@ def _outcome(run, stops, seen, policy, cluster) -> dict[str, Any]:
         columns["job_timeout"] = np.array(run.job_timeout)
     if seen.plan.preemption is not None:
         columns["job_cancelled"] = np.array(run.job_cancelled)
-    if cluster.limits:
+    if cluster.limits or cluster.rules:
         columns["job_rejected"] = np.array(run.job_rejected)
     if cluster.devices:
         columns["task_devices"] = np.array(run.task_devices)

@@ -41,10 +41,11 @@ MECHANISMS = (
     *("dependencies", "begin times", "singletons"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
+    *("tiers", "admission", "exclusive"),
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
-    *("preemption", "checkpoints"),
+    *("preemption", "checkpoints", "tiers", "admission"),
 }
 """Mechanisms that no wide variant has."""
 LEAN = (
@@ -96,9 +97,27 @@ LEAN = (
     ("preemption", "hard queues", "callbacks"),
     ("checkpoints", "outages", "gangs"),
     ("checkpoints", "evictions", "failures", "speeds"),
+    ("tiers", "weighted queues"),
+    ("tiers", "hard queues", "skip"),
+    ("tiers", "pack", "callbacks"),
+    ("tiers", "evictions"),
+    ("tiers", "gangs", "holds"),
+    ("tiers", "reservations", "weighted queues"),
+    ("tiers", "planning", "gangs"),
+    ("exclusive", "like tasks", "skip"),
+    ("exclusive", "hard queues", "gangs"),
+    ("exclusive", "pack", "fungible"),
+    ("exclusive", "reservations", "partitions"),
+    ("exclusive", "planning", "devices"),
+    ("exclusive", "choice", "devices", "holds"),
+    ("admission", "limits", "inputs"),
+    ("admission", "caps", "reservations"),
+    ("admission", "tiers", "per class", "gangs"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
+PARTITIONED = {"partitions", "tiers", "admission"}
+"""Mechanisms of partitions."""
 QUEUES = ("q0", "q1", "q2")
 KINDS = (
     {"class": "a", "count": 2, "cpu": 6, "mem": 3, "devices": {"gpu": 4}},
@@ -191,8 +210,14 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["restart_s"] = float(rng.choice([0.0, 0.0, 0.25, 1.0]))
         if "preemption" in on and rng.random() < 0.2:
             job["preempts"] = False
-        if "partitions" in on:
+        if on & PARTITIONED:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
+        if "exclusive" in on and rng.random() < 0.3:
+            job["exclusive"] = True
+        if "admission" in on:
+            job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))
+            if rng.random() < 0.5:
+                job["requested_s"] = float(rng.choice([1.0, 3.0, 10.0]))
         job |= _release(rng, on, clock, [f"j{u}" for u in range(n_jobs) if order[u] < order[i]])
         if "after" in job:
             job["after"] = _without_inputs(job)
@@ -243,6 +268,7 @@ def _add_keys(rng: np.random.Generator, jobs: list[World], is_long: bool) -> Non
     for job in jobs:
         job["account"] = str(rng.choice(["", "a", "a1", "a2", "b"]))
         job["qos"] = str(rng.choice(["normal", "high"]))
+        job.setdefault("n_nodes", int(rng.choice([0, 0, 1, 2, 3])))
         job["array"] = str(rng.choice(["", "x", "y"]))
         job["throttle"] = int(rng.choice([0, 1, 2, 2]))
         job.setdefault("requested_s", float(rng.choice([30.0, 100.5, 400.0, 700.0])))
@@ -256,6 +282,7 @@ def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool)
         ("running_jobs", [1, 2, 3]),
         ("running_jobs", [1, 2, 3]),
         ("submitted_jobs", [1, 2, 4]),
+        ("nodes", [3, 5, 6]),
         *((name, [3, 4, 6, 6.5, 9]) for name in resources),
         *((f"{name}_minutes", [15, 40, 60.5]) for name in resources[:1]),
     ]
@@ -331,17 +358,18 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     hard = "hard queues" in on
     many = 3 if rigid or hard or "gangs" in on else 1
     cluster: World = {}
-    if on & {"classes", "devices", "per class", "partitions", "speeds"}:
+    if on & {"classes", "devices", "per class", "speeds", *PARTITIONED}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
         cluster["kinds"] = [
             {name: value for name, value in kind.items() if name != "devices" or name in on}
             for kind in kinds * many
         ]
-        if "partitions" in on:
+        if on & PARTITIONED:
             mark = "*" if rng.random() < 0.5 else ""
             sets = [("p" + mark,), ("p" + mark, "q"), ("q",), ("q", "p" + mark)]
             for i, kind in enumerate(cluster["kinds"]):
                 kind["partitions"] = list(sets[i % len(sets)])
+            cluster["partitions"] = _rules(rng, on)
     elif "pool" in on:
         low, high = (24, 40) if hard else (8, 13) if rigid else (3, 13)
         cluster["slots"] = int(rng.integers(low, high))
@@ -365,8 +393,24 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     if "caps" in on:
         gpus = ["gpu"] if "devices" in on else []
         resources = ["slot"] if "slots" in cluster else ["cpu", "mem", *gpus]
-        cluster["limits"] = _limits(rng, resources, "partitions" in on)
+        cluster["limits"] = _limits(rng, resources, bool(on & PARTITIONED))
     return cluster | _times(rng, on, 4 if "kinds" in cluster else 2)
+
+
+def _rules(rng: np.random.Generator, on: set[str]) -> World:
+    """Draw rules of partitions."""
+    rules: World = {"p": {}, "q": {}}
+    for rule in rules.values():
+        if "tiers" in on:
+            rule["tier"] = int(rng.integers(0, 4))
+        if "exclusive" in on:
+            rule["exclusive"] = bool(rng.random() < 0.3)
+        if "admission" in on:
+            rule["max_time_s"] = [None, 2.0, 5.0, 500.0][rng.integers(4)]
+            rule["default_time_s"] = [None, None, 1.0, 2.0][rng.integers(4)]
+            rule["min_nodes"] = [None, 1, 2][rng.integers(3)]
+            rule["max_nodes"] = [None, 2, 4][rng.integers(3)]
+    return rules
 
 
 def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
@@ -554,6 +598,8 @@ def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
         names = set(workload.columns.queue_names)
         shares = {n: s for n, s in spec["queues"]["shares"].items() if n in names}
         cluster = cluster.with_queues(spec["queues"]["mode"], shares)
+    if "partitions" in spec:
+        cluster = cluster.with_partitions(spec["partitions"])
     if "limits" in spec:
         cluster = cluster.with_limits(spec["limits"]["rows"], spec["limits"]["accounts"])
     return cluster

@@ -21,6 +21,7 @@ from tests.sim.engine.reference_caps import Capping
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
+from tests.sim.engine.reference_partitions import Partitioning, with_default_times
 from tests.sim.engine.reference_preempt import Preempting
 from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
@@ -52,9 +53,19 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanning, Speeds):
+class _Run(
+    Capping,
+    Choosing,
+    Launching,
+    Limits,
+    Partitioning,
+    Preempting,
+    Releasing,
+    Replanning,
+    Speeds,
+):
     def __init__(self, workload, cluster, policy, seed):
-        c = self.c = workload.columns
+        c = self.c = with_default_times(workload.columns, cluster)
         self.policy = policy
         n_jobs, n_stages, n_tasks = len(c.job_submit), len(c.stage_job), len(c.task_duration)
         self.n_jobs = n_jobs
@@ -136,8 +147,10 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
             ]
             self.demand = np.stack(columns, axis=1).tolist()
         self.capacity = capacity_quanta(cluster.capacity, quantum).tolist()
+        self._init_partitions(cluster)
         self._init_devices(cluster, quantum)
         self._init_caps(cluster, quantum)
+        self._init_exclusive()
         self.free = [list(row) for row in self.capacity]
         self._order_resources(cluster)
         self.total = [sum(column) for column in zip(*self.capacity, strict=True)]
@@ -154,6 +167,9 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
                     np.outer(self.org_weight, self.total), np.ones(1)
                 ).tolist()
             ]
+        if self.whole is not None:
+            for row in self.cap:
+                row[self.whole] = INF
 
     def _order_resources(self, cluster):
         """Set the resources that decide what fits: rigid ones, which can't be overbooked, first."""
@@ -181,6 +197,8 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
             or len(self.deciding) < len(names)
             or (pack and bool(self.fungible))
         )
+        if self.whole is not None:
+            self.deciding, self.rigid = [*self.deciding, self.whole], [*rigid, self.whole]
         slower = (self.c.stage_home >= 0) & (self.c.stage_remote_factor > 1)
         self.variable_ends = self.variable_ends or (len(self.capacity) > 1 and bool(slower.any()))
         self.progress = {}  # of each running task: rate, remaining work at its begin, its begin
@@ -689,7 +707,7 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
 
     def _queue_use(self, jobs):
         used = [sum(self.used[j][r] for j in jobs) for r in range(len(self.total))]
-        shares = [u * (1.0 / t) if t else 0.0 for u, t in zip(used, self.total, strict=True)]
+        shares = self._shares(used)
         return max(shares) if self.plan.share < 0 else shares[self.plan.share]
 
     def _queue_key(self, queue):
@@ -713,11 +731,13 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
             Order.FIFO: lambda: self.submitted.index(j),
             Order.REMAINING: lambda: self._left_over_worth(j),
             Order.ATTAINED: lambda: self.attained[j],
-            Order.SHARE: lambda: max(
-                u * (1.0 / t) if t else 0.0 for u, t in zip(self.used[j], self.total, strict=True)
-            ),
+            Order.SHARE: lambda: max(self._shares(self.used[j])),
         }[Order(order)]()
-        return (rank, self.plan.stages["key"][g], g)
+        return (-self.tier[j], rank, self.plan.stages["key"][g], g)
+
+    def _order(self, g):
+        """Return by what waiting stages are ordered: tier of partitions, queue, rank."""
+        return (*self._tier_of(g), self._queue_key(self._queue(g)), self._rank(g))
 
     def _left_over_worth(self, j):
         jobs = self.plan.jobs
@@ -846,7 +866,7 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
                 continue
             if not heads:
                 return
-            q = min(heads, key=self._queue_key)
+            q = min(heads, key=lambda q: self._order(heads[q]))
             g, barred = heads[q], blocked.get(q, set())
             if self._place(g, barred):
                 started = True
@@ -872,9 +892,7 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
 
     def _skip(self):
         while True:
-            order = sorted(
-                self._waiting(), key=lambda g: (self._queue_key(self._queue(g)), self._rank(g))
-            )
+            order = sorted(self._waiting(), key=self._order)
             order = [g for g in order if not self._passes(g)]
             if not order:
                 return
@@ -906,8 +924,9 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
                 lacks = [
                     (demand[r] - free[r]) * (1.0 / max(1, *(c[r] for c in self.capacity)))
                     for r in self.deciding
+                    if r != self.whole
                 ]
-                lacking.append((max(0.0, *lacks), m))
+                lacking.append((max([0.0, *lacks]), m))
         return {m for _, m in sorted(lacking)[: min(self.plan.held_machines, n_left)]}
 
     def _place(self, g, barred=()):
@@ -925,12 +944,9 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
         return True
 
     def _pack(self):
-        def order(g):
-            return (self._queue_key(self._queue(g)), self._rank(g))
-
         while True:
             gangs = [g for g in self._waiting() if self._is_waiting_gang(int(self.c.stage_job[g]))]
-            if not any(self._place(g) for g in sorted(gangs, key=order)):
+            if not any(self._place(g) for g in sorted(gangs, key=self._order)):
                 break
         while self._fill_machines() and self.freed:
             pass  # a queue for which room was kept may have found it elsewhere
@@ -964,7 +980,7 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
             if n > 0:
                 if g not in self._waiting() or m not in self._machines(g):
                     return
-                is_owed = self._owed(self._tier(g)) in (None, self._queue(g))
+                is_owed = self._owed(self._tier(g), self._tier_of(g)) in (None, self._queue(g))
                 if not is_owed and any(self.demand[g]):
                     return
             self.sum_worth += worth
@@ -975,14 +991,18 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
     def _eligible(self, stages):
         """Return the stages of the queue that is served now; of its whole tier if queues compete.
 
+        Only those of the highest tier of partitions.
+
         While a queue of the tier is owed, only the stages of that queue, even if there are none,
         and those without a demand.
         """
+        highest = min(self._tier_of(g) for g in stages)
+        stages = [g for g in stages if self._tier_of(g) == highest]
         if self.plan.packing.unfairness == INF:
             first = min(self._queue_key(self._queue(g)) for g in stages)
             return [g for g in stages if self._queue_key(self._queue(g)) == first]
         tier = min(self._tier(g) for g in stages)
-        owed = self._owed(tier)
+        owed = self._owed(tier, highest)
         in_tier = [g for g in stages if self._tier(g) == tier]
         if owed is None:
             return in_tier
@@ -991,12 +1011,16 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
     def _tier(self, g):
         return self.plan.queues.tier[self._waiting_queue(self.c.stage_job[g])]
 
-    def _owed(self, tier):
-        """Return the queue of greatest deficit with a task that lacks only room, if it is owed."""
+    def _owed(self, tier, partition_tier):
+        """Return the queue of greatest deficit with a task that lacks only room, if it is owed.
+
+        A task of partitions of that tier.
+        """
         queues = {
             self._queue(g)
             for g in self._single_task_stages()
             if self._tier(g) == tier
+            and self._tier_of(g) == partition_tier
             and self._within_cap(int(self.c.stage_job[g]), self.demand[g], 1)
         }
         if self.plan.packing.unfairness == INF or not queues:
@@ -1096,6 +1120,8 @@ class _Run(Capping, Choosing, Launching, Limits, Preempting, Releasing, Replanni
     def _alignment(self, g, m):
         score = 0.0
         for r in self.deciding:
+            if r == self.whole:
+                continue
             weight = self.free[m][r] * (1.0 / float(self.capacity[m][r] or 1) ** 2)
             score += weight * self.demand[g][r]
         return score

@@ -323,9 +323,12 @@ class Preempting:
                 first.setdefault(j, []).append(g)
         stages = [min(own, key=lambda g: (self.plan.stages["key"][g], g)) for own in first.values()]
         merged = self._is_listed() and self.world.cluster.queue_mode == "hard"
-        stages.sort(
-            key=lambda g: (() if merged else self._queue_key(self._queue(g)), self._rank(g))
-        )
+
+        def order(g):
+            key = () if merged else self._queue_key(self._queue(g))
+            return (self._tier_of(g), key, self._rank(g))
+
+        stages.sort(key=order)
         return any(self._preempt(g) for g in stages if not self._passes(g))
 
     def _is_listed(self):

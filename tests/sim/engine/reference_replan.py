@@ -429,7 +429,8 @@ class Replanning:
     def _queue_jobs(self):
         def order(g):  # weighted queues by what they use now
             hard = self.world.cluster.queue_mode == "hard"
-            return (() if hard else self._queue_key(self._queue(g)), self._rank(g))
+            key = () if hard else self._queue_key(self._queue(g))
+            return (self._tier_of(g), key, self._rank(g))
 
         waiting = [g for g in sorted(self._waiting(), key=order) if not self._passes(g)]
         jobs = [int(self.c.stage_job[g]) for g in waiting]

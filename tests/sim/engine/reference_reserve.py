@@ -25,7 +25,7 @@ def reserve(run, first: int = -1) -> bool:
     hard = run.world.cluster.queue_mode == "hard"
 
     def order(g):  # weighted queues by what they use now
-        return (() if hard else run._queue_key(run._queue(g)), run._rank(g))
+        return (run._tier_of(g), () if hard else run._queue_key(run._queue(g)), run._rank(g))
 
     def width(j):
         return sum(run.size[g] for g in run.job_stages[j])
@@ -82,6 +82,8 @@ def reserve(run, first: int = -1) -> bool:
             return -run._speed(run.job_stages[j][0], m)
         total = 0.0
         for r in run.deciding:
+            if r == run.whole:
+                continue
             scale, slot = 1.0 / max(max(row[r] for row in run.capacity), 1), run._slot(j)[r]
             if plan.choice.machine == Machine.BEST_FIT:
                 total += (room[r] - slot) * scale
@@ -179,7 +181,7 @@ def reserve(run, first: int = -1) -> bool:
             n_reserved[counted_in] += 1
             if reserves_all:
                 run.reserved[j] = (begin[0], machines)
-    for j in sorted(rest, key=lambda j: plan.jobs["fill_key"][j]):
+    for j in sorted(rest, key=lambda j: (-run.tier[j], plan.jobs["fill_key"][j])):
         machines = None if run._rigid_over(j) else places(claims, (now, 0), j)
         if machines:
             claims.append(((now, 0), end_of((now, 0), j), j, machines))

@@ -24,6 +24,7 @@ OTHERS = (
     *("failures", "launch lags", "stage lags", "batches", "learning", "inputs", "remote"),
     *("slow periods", "fungible", "choice", "speeds", "limits", "callbacks", "caps"),
     *("dependencies", "begin times", "singletons", "evictions", "preemption", "checkpoints"),
+    *("tiers", "admission", "exclusive"),
 )
 
 REFUSED = {

@@ -12,6 +12,8 @@ import pytest
 
 from sim.base.errors import InputError
 from sim.base.jit import JIT
+from sim.cluster.allowed import has_tiers, may_refuse
+from sim.cluster.exclusive import exclusive_jobs
 from sim.cluster.fits import has_enforced_limits
 from sim.cluster.speeds import class_speeds
 from tests.examples import COMPILED_WIDE, examples
@@ -92,9 +94,12 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["evictions"] += getattr(policy, "evicts", False)
         seen["holds"] += getattr(policy, "n_held", 0) > 0
         seen["caps"] += bool(cluster.limits)
+        seen["tiers"] += has_tiers(cluster)
+        seen["exclusive"] += bool(exclusive_jobs(workload.columns, cluster).any())
+        seen["admission"] += may_refuse(cluster)
         seen["choice"] += getattr(policy, "chooses", False)
     assert min(seen.values()) >= 10
-    assert len(seen) == 24
+    assert len(seen) == 27
 
 
 def delayed(world):

@@ -42,9 +42,9 @@ def test_a_job_is_a_gang_and_its_steps_are_in_it(tmp_path):
               "partition": "batch"}  # fmt: skip
     assert w.jobs.to_pylist() == [
         {"job_id": "9", "submit_s": 0.0, "template": "x", "user": "", "min_tasks": 2,
-         "requested_s": None, **common},
+         "requested_s": None, "n_nodes": 1, **common},
         {"job_id": "17", "submit_s": 60.0, "template": 'say "hi', "user": "ann", "min_tasks": 8,
-         "requested_s": 7200.0, **common},
+         "requested_s": 7200.0, "n_nodes": 2, **common},
     ]  # fmt: skip
     assert w.stages["n_tasks"].to_pylist() == [2, 8]
     assert "columns_unused" not in w.meta["report"]
