@@ -10,6 +10,7 @@ from sim.base.parameters import Count, NotNegative, Positive
 from sim.base.parameters import check as check_value
 from sim.base.plugins import check_names
 from sim.cluster.cluster import Cluster, Unmet, check_size
+from sim.cluster.faults import Outages
 from sim.cluster.launch import Launch
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
 
@@ -27,6 +28,8 @@ MONTH_H = 730.0
 TRACE_SHARES = "trace"
 """Value of the queues' shares that takes them from the trace."""
 _LABEL = "label"  # an optional key of slow periods: other labels draw other periods
+_FLAGS = ("known", "drain")
+"""Optional keys of outages (`sim.cluster.faults.draw_outages`)."""
 _KEYS = (
     "shape",
     "count",
@@ -141,7 +144,14 @@ def _check_faults(config: Mapping[str, Any]) -> None:
         values = config.get(kind)
         if values is None:
             continue
-        _check_keys(f"cluster.{kind}", values, (*keys, _LABEL) if kind == "slowdowns" else keys)
+        if kind == "outages" and isinstance(values, list):
+            Outages.parse(values, "cluster.outages")
+            continue
+        more = (_LABEL,) if kind == "slowdowns" else _FLAGS
+        _check_keys(f"cluster.{kind}", values, (*keys, *more))
+        for key in more:
+            if key in _FLAGS:
+                check_value(f"cluster.{kind}.{key}", values.get(key, False), bool)
         if _LABEL in values:
             check_value(f"cluster.{kind}.{_LABEL}", values[_LABEL], str | None)
         for key in keys:

@@ -59,7 +59,9 @@ def with_faults(
     A policy with a lag of its own (`Policy.has_own_lag`) gets no launch lags.
     """
     outages, slowdowns = config.get("outages"), config.get("slowdowns")
-    if outages:
+    if isinstance(outages, list):
+        cluster = cluster.with_outages(faults.Outages.parse(outages))
+    elif outages:
         cluster = cluster.with_outages(faults.draw_outages(cluster.n_machines, seed, **outages))
     if slowdowns:
         speeds = (

@@ -17,6 +17,7 @@ from sim.engine.kernels import features as has
 from sim.engine.kernels import launch as lag
 from sim.engine.kernels import state as register
 from sim.engine.layout.caps import has_minutes
+from sim.engine.layout.windows import has_windows
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
 from sim.engine.plan.choice import Machine
 from sim.engine.plan.queues import Packing
@@ -33,7 +34,7 @@ _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 _WIDE_BATCHES = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
 _WIDE = {*_WIDE_BATCHES, has.VARIABLE_ENDS, has.CHOOSES}
 """Features of wide variants. Those that few runs have are not among them: caps, releases, limits of
-run time, and speeds by class."""
+run time, windows, and speeds by class."""
 
 
 def select_features(
@@ -120,13 +121,14 @@ def _needed(
     enforces = has_enforced_limits(columns, cluster)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
     plans = bool(plan.reservations or plan.replan)
+    windows = has_windows(columns, cluster, plan)
     fit = Fit.SKIP if plans else plan.fit
     if fit in (Fit.STRICT, Fit.PER_CLASS):
         fit = Fit.PER_CLASS if in_pools else Fit.STRICT
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
     overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     pool = False
-    if cluster.unit and not gangs and not scored and not plans:
+    if cluster.unit and not gangs and not scored and not plans and not windows:
         fit = Fit.STRICT  # equal demands: the room of one task fits any other
         rare = (
             limits
@@ -168,10 +170,11 @@ def _needed(
         has.RELEASES: releases,
         has.VARIABLE_ENDS: bool(variable_ends or overbook or enforces),
         has.ENFORCES: enforces,
+        has.WINDOWS: windows,
         has.EVICTS: plan.evict,
         has.RESERVES: plan.reservations > 0,
         has.REPLANS: plan.replan is not None,
-        has.PLACES: reserves_places(cluster, plan),
+        has.PLACES: reserves_places(columns, cluster, plan),
         has.CAPS: bool(groups),
         has.CHOOSES: not cluster.unit
         and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
@@ -181,9 +184,10 @@ def _needed(
     return {feature for feature, is_needed in needed.items() if is_needed}
 
 
-def reserves_places(cluster: Cluster, plan: Plan) -> bool:
-    """Tell whether reservations name machines, or are of several queues."""
-    return plan.reservations > 0 and (not cluster.unit or cluster.queue_mode != "global")
+def reserves_places(columns: Columns, cluster: Cluster, plan: Plan) -> bool:
+    """Tell whether reservations name machines, are of several queues, or go by windows."""
+    is_pool = cluster.unit and cluster.queue_mode == "global"
+    return plan.reservations > 0 and (not is_pool or has_windows(columns, cluster, plan))
 
 
 def _leaves_out(cluster: Cluster, plan: Plan) -> bool:
@@ -233,7 +237,7 @@ def registers(
     flags[register.RESERVATIONS] = plan.reservations
     if not cluster.unit:
         flags[register.HELD_MACHINES] = min(plan.held_machines, len(cluster.capacity))
-    flags[register.BY_PLACE] = reserves_places(cluster, plan)
+    flags[register.BY_PLACE] = reserves_places(columns, cluster, plan)
     if cluster.launch:
         flags[register.LAUNCH] = lag.BETWEEN if cluster.launch.between else lag.DRAWN
     flags[register.CANCELS] = cluster.unmet_dependencies == "fail"

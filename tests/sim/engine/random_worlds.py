@@ -29,9 +29,9 @@ MECHANISMS = (
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("dependencies", "begin times", "singletons"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
-    *("speeds", "limits", "partitions", "caps"),
+    *("speeds", "limits", "partitions", "caps", "drains", "known outages"),
 )
-RARE = {"caps", "dependencies", "begin times", "singletons", "speeds", "limits"}
+RARE = {"caps", "known outages", "dependencies", "begin times", "singletons", "speeds", "limits"}
 """Mechanisms that no wide variant has."""
 LEAN = (
     ("pool", "like tasks", "barriers"),
@@ -71,6 +71,19 @@ LEAN = (
     ("caps", "like tasks", "skip"),
     ("caps", "inputs", "weighted queues"),
     ("caps", "failures", "outages"),
+    ("known outages", "reservations"),
+    ("known outages", "reservations", "pool"),
+    ("known outages", "planning"),
+    ("known outages", "planning", "pool"),
+    ("known outages", "drains", "reservations", "outages"),
+    ("known outages", "drains", "planning", "outages"),
+    ("known outages", "limits", "skip", "gangs"),
+    ("known outages", "limits", "pool", "skip"),
+    ("known outages", "limits", "pack", "fungible"),
+    ("known outages", "limits", "per class", "classes"),
+    ("known outages", "limits", "holds"),
+    ("known outages", "limits", "evictions"),
+    ("known outages", "limits", "launch lags", "skip"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -342,15 +355,8 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
 def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
     """Draw what happens to a cluster: outages, slow periods, lags."""
     times: World = {}
-    if "outages" in on:
-        rows = []
-        for machine in range(1 if "pool" in on else n_machines):
-            clock = 0.0
-            for _ in range(int(rng.integers(0, 3))):
-                down_s = clock + float(rng.choice([0.0, 0.5, 1.0, 2.5, 3.0]))
-                clock = down_s + float(rng.choice([0.5, 1.0, 1.5, 3.0]))
-                rows.append([machine, down_s, clock])
-        times["outages"] = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+    if on & {"outages", "drains", "known outages"}:
+        times["outages"] = _outages(rng, on, 1 if "pool" in on else n_machines)
     if "slow periods" in on:
         n_bounds = int(rng.integers(2, 5))
         bounds = sorted(rng.choice([0.0, 0.75, 2.0, 3.5, 6.0], n_bounds, replace=False).tolist())
@@ -365,6 +371,22 @@ def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
     if "stage lags" in on:
         times["stage_lag_s"] = float(rng.choice(lags[1:]))
     return times
+
+
+def _outages(rng: np.random.Generator, on: set[str], n_machines: int) -> list[list[Any]]:
+    """Draw the columns of outages: machine, begin and end, and whether it is known, and a drain."""
+    rows = []
+    kinds = [(False, False)] * ("outages" in on) + [(False, True)] * ("drains" in on)
+    kinds += [(True, False)] * ("known outages" in on)
+    kinds += [(True, True)] * (on >= {"drains", "known outages"})
+    for machine in range(n_machines):
+        for known, drain in kinds:
+            clock = 0.0
+            for _ in range(int(rng.integers(0, 3))):
+                down_s = clock + float(rng.choice([0.0, 0.5, 1.0, 2.5, 3.0]))
+                clock = down_s + float(rng.choice([0.5, 1.0, 1.5, 3.0]))
+                rows.append([machine, down_s, clock, known, drain])
+    return [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
 
 
 def _policy(rng: np.random.Generator, on: set[str]) -> World:

@@ -25,6 +25,7 @@ from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
 from tests.sim.engine.reference_speeds import Speeds
+from tests.sim.engine.reference_windows import Windows
 
 INF = math.inf
 MAX_IDLE_TICKS = 1000
@@ -51,7 +52,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
+class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, Windows):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -163,12 +164,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         pack = self.plan.fit == Fit.PACK and self.plan.packing.overbook
         self.speeds = list(zip(*(x.tolist() for x in cluster.slowdowns.steps()), strict=True))
         fails = len(self.c.attempt_s) > 0
-        self.down = set()
-        self.outages = sorted(
-            event
-            for m, down_s, up_s in zip(*cluster.outages.columns, strict=True)
-            for event in ((down_s, int(m), 1), (up_s, int(m), 0))
-        )
+        self._init_outages(cluster)
         self.has_outages = bool(self.outages)
         self.restarts = bool(self.outages) or fails or self.plan.evict
         self.variable_ends = (
@@ -475,13 +471,8 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             self._release_slots(j)
         self.stopping = set()
 
-    def _outage(self, machine, lost):
-        self._emit(Event.FAULT, machine)
-        if not lost:
-            self.down.remove(machine)
-            self.freed.add(machine)
-            return
-        self.down.add(machine)
+    def _lose(self, machine):
+        """Stop what runs on a machine, and the gangs with slots there."""
         for entry in [e for e in self.running if e[3] == machine]:
             self._stop_task(entry, "machine lost")
         for j in range(self.n_jobs):
@@ -758,6 +749,8 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             self.unit or self.allowed_on[g][m] for g in self.job_stages[j]
         ):
             return 0
+        if self._is_closed_now(j, m):
+            return 0
         room = [max(self.free[m][r], 0) // slot[r] for r in self.deciding if slot[r] > 0]
         return min([*room, self._slots_by_devices(slot, m), int(self.c.job_min_tasks[j])])
 
@@ -870,7 +863,8 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
             return None
         if not self._within_cap(j, self.demand[g], 1):
             return None
-        options = [self._victims(g, m) for m in range(len(self.free)) if m not in self.down]
+        open_ = [m for m in range(len(self.free)) if not self._is_closed_now(j, m)]
+        options = [self._victims(g, m) for m in open_ if m not in self.down]
         options = [
             (-self.task_start[victims[-1][1]], victims[-1][3], victims)
             for victims in options
@@ -941,6 +935,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         for m, (free, capacity) in enumerate(zip(self.free, self.capacity, strict=True)):
             never = any(demand[r] > capacity[r] for r in self.deciding)
             never |= not all(self.unit or self.allowed_on[h][m] for h in stages)
+            never |= self._is_closed_now(j, m)
             if m not in self.down and not never:
                 lacks = [
                     (demand[r] - free[r]) * (1.0 / max(1, *(c[r] for c in self.capacity)))

@@ -29,7 +29,8 @@ def reserve(run) -> None:
     reserves_all = plan.reservations == NO_LIMIT
     released = bool(run.freed)
     run.freed = set()
-    if run.unit and run.down:
+    by_place = not run.unit or run.world.cluster.queue_mode != "global" or run.windows
+    if run.down and not by_place:
         return
     for j in [j for j in jobs if run._rigid_over(j) == "passes"]:
         jobs.remove(j)
@@ -51,7 +52,9 @@ def reserve(run) -> None:
 
     def least_room(claims, begin, j, m):
         """Return the least room on machine m, of each resource, while j would run."""
-        if m in run.down or not may_hold(j, m):
+        if m in (run.down if begin == (now, 0) else run.unforeseen) or not may_hold(j, m):
+            return None
+        if run._is_closed(j, m, begin[0], end_of(begin, j)[0]):
             return None
         rooms = []
         for moment in moments(claims, begin, j):
@@ -158,7 +161,8 @@ def reserve(run) -> None:
             continue
         if j in stored:
             claims.remove(stored[j])
-        begins = sorted([(now, 0), *(end for _, end, _, _ in claims)])
+        openings = [(time, 1) for time in run._openings()]
+        begins = sorted([(now, 0), *(end for _, end, _, _ in claims), *openings])
         begin = next((moment for moment in begins if places(claims, moment, j)), None)
         if begin is None:  # machines are lost
             run.reserved.pop(j, None)

@@ -28,6 +28,7 @@ from sim.engine.kernels.features import (
     SCORED,
     SERVICE,
     STRICT,
+    WINDOWS,
 )
 from sim.engine.kernels.heaps import turn_push
 from sim.engine.kernels.held_slots import leave_slots, release_slots
@@ -59,6 +60,7 @@ from sim.engine.kernels.state import (
 )
 from sim.engine.kernels.turns import turn_of
 from sim.engine.kernels.waiting import is_listed, stage_ready, update_rank
+from sim.engine.kernels.windows import is_closed_now
 
 FAILED, INPUT_LOST, OUTPUT_LOST, MACHINE_LOST, EVICTED, GANG_STOPPED, TIMEOUT = range(7)
 """Reasons for which attempts are stopped (`sim.engine.stops.REASONS`)."""
@@ -257,19 +259,23 @@ def _stage_of(st, j, task):
 
 
 FAULT = 64
+STOPS_TASKS = 5
+"""Bits of outages in which machines are lost; in the others they are drained."""
 
 
 @inlined
 def outages(st):
-    """Lose and recover the machines that are due."""
+    """Lose, drain and recover the machines that are due."""
     i, now = st.state_i[NEXT_OUTAGE], st.state_f[NOW]
     while i < len(st.w_outage_time) and st.w_outage_time[i] <= now:
         machine = st.w_outage_machine[i]
+        kind = st.w_outage_kind[i]
         if st.w_outage_back[i]:
-            st.state_mach_lost[machine] = 0
+            st.state_mach_lost[machine] &= ~kind
             freed(st, machine)
         else:
-            st.state_mach_lost[machine] = 1
+            st.state_mach_lost[machine] |= kind
+        if not st.w_outage_back[i] and kind & STOPS_TASKS:
             while st.state_mach_slot[machine] >= 0:
                 slot = st.state_mach_slot[machine]
                 _stop_and_requeue(st, slot, MACHINE_LOST)
@@ -295,6 +301,8 @@ def evict_for(st, g, row):
         return -1
     best, latest = -1, 0.0
     for machine in range(st.state_mach_free.shape[0]):
+        if WINDOWS and is_closed_now(st, j, machine):
+            continue
         if CHOOSES and st.state_i[CONSTRAINED]:
             slot = _last_victim_there(st, row, machine)
         else:
