@@ -60,9 +60,11 @@ class Result(Run):
     limits_set : sequence of (float, (N,) int32, (N,) int32)
         Run limits that the policy set: time (s; NaN for before the run), jobs, limits.
     job_timeout : (J,) bool or None
-        True if the job was ended at its limit; None where the cluster does not enforce them.
+        True if the job was ended at its limit, or with its reservation; None where the cluster has
+        no reservations and enforces no limits.
     job_rejected : (J,) bool or None
-        True if the job was refused at submission, by a cap of submitted jobs; None for none.
+        True if the job was refused at submission, by a cap of submitted jobs, or as its reservation
+        was over; None for none.
     own : sim.engine.record.Run or None
         The same run on its own clock, if that is not the workload's (`sim.engine.clock`). Take
         differences between times from `on_own_clock`: those of epoch seconds lack small digits.

@@ -126,21 +126,6 @@ class Outages:
         """Return the same outages, each `by_s` later."""
         return replace(self, down_s=self.down_s + by_s, up_s=self.up_s + by_s)
 
-    def in_order(self) -> dict[str, NDArray[Any]]:
-        """Return the kernel's fields: each begin and end by time, machine, ends first."""
-        machine = np.concatenate([self.machine, self.machine])
-        time_s = np.concatenate([self.down_s, self.up_s])
-        back = np.repeat(np.array([0, 1], np.int8), len(self))
-        kind = np.concatenate([self.kind, self.kind])
-        rows = np.flatnonzero(np.isfinite(time_s))
-        order = rows[np.lexsort((kind[rows], -back[rows], machine[rows], time_s[rows]))]
-        return {
-            "w_outage_time": time_s[order],
-            "w_outage_machine": machine[order].astype(np.int32),
-            "w_outage_back": back[order],
-            "w_outage_kind": kind[order],
-        }
-
     def _check(self) -> None:
         machine, down_s, up_s = self.columns
         if not len(machine) == len(down_s) == len(up_s):

@@ -64,6 +64,8 @@ def simulate(
         failed |= unreleased
     estimate_s, task_order = plan.estimate_s, plan.task_order
     worth = plan.jobs["worth"] if plan.weighs_jobs else None
+    is_reserved = len(cluster.reservations) > 0
+    ends_jobs, rejects = cluster.enforce_limits or is_reserved, bool(cluster.limits) or is_reserved
     del world, plan, memory, arrays, state, run  # before records are put in order
     return Run(
         workload,
@@ -74,10 +76,10 @@ def simulate(
         job_start=jobs["start"],
         job_finish=jobs["finish"],
         job_failed=failed,
-        job_timeout=jobs["failed"] == TIMED_OUT if cluster.enforce_limits else None,
+        job_timeout=jobs["failed"] == TIMED_OUT if ends_jobs else None,
         job_eligible=eligible_s,
         job_unreleased=unreleased,
-        job_rejected=jobs["failed"] == REJECTED if cluster.limits else None,
+        job_rejected=jobs["failed"] == REJECTED if rejects else None,
         records=recorder.records(workload.columns, task_order) if record_tasks else None,
         stopped=recorder.stopped() if record_tasks else None,
         task_devices=devices,

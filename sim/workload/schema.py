@@ -201,6 +201,13 @@ PARTITION: Final = Column(
     "named sets of machines in which it may run, separated by |; '': the default one",
     "",
 )
+RESERVATION: Final = Column(
+    "reservation",
+    CATEGORY,
+    "name",
+    "advance reservation in which alone it runs; '': none",
+    "",
+)
 NEW_DEADLINE: Final = _time(
     "new_deadline_s",
     "deadline from new_deadline_at_s on, relative to submit_s; null if unchanged",
@@ -268,6 +275,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         *BILLING,
         *ARRAY,
         PARTITION,
+        RESERVATION,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
     "tasks": (COUNT, *RECORDED),

@@ -154,7 +154,8 @@ class Workload(Tables):
             submit_s), ``new_deadline_s`` and ``new_deadline_at_s`` (a new deadline and the time of
             the change), ``requested_s`` (None; the user's limit on the running time; 0 is no limit
             and becomes None), ``partition`` ("gpu|long": sets of machines in which it may run; "":
-            the default one), ``min_tasks`` (0: no gang), ``input_mode`` ("none") and
+            the default one), ``reservation`` (""; the advance reservation in which alone it runs),
+            ``min_tasks`` (0: no gang), ``input_mode`` ("none") and
             ``poll_lag_s`` (0 s) default to the schema's defaults. ``inputs`` is a list of the
             ``job_id`` of other jobs whose output the job requires, or a dict of job_id to kind
             ("hard" or "soft"). ``after`` is a dict of kind of dependency to such a list, or to a

@@ -12,6 +12,7 @@ from sim.base.plugins import check_names
 from sim.cluster.cluster import Cluster, Unmet, check_size
 from sim.cluster.faults import Outages
 from sim.cluster.launch import Launch
+from sim.cluster.reservations import Reservations
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
 
 FAULTS = {
@@ -21,6 +22,7 @@ FAULTS = {
 LAUNCH, STAGE_LAG, ENFORCES = "launch_s", "stage_lag_s", "enforce_limits"
 UNMET_KEY = "unmet_dependencies"
 LIMITS, ACCOUNTS = "limits", "accounts"
+RESERVATIONS = "reservations"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -46,6 +48,7 @@ _KEYS = (
     UNMET_KEY,
     LIMITS,
     ACCOUNTS,
+    RESERVATIONS,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -89,6 +92,8 @@ def check(config: Mapping[str, Any]) -> None:
         check_value(f"cluster.{UNMET_KEY}", config[UNMET_KEY], Unmet)
     check_value(f"cluster.{LIMITS}", config.get(LIMITS), list[Mapping[str, Any]] | None)
     Cluster.slots(1).with_limits(config.get(LIMITS) or (), config.get(ACCOUNTS))
+    check_value(f"cluster.{RESERVATIONS}", config.get(RESERVATIONS), list[Mapping[str, Any]] | None)
+    Reservations.parse(config.get(RESERVATIONS) or (), f"cluster.{RESERVATIONS}")
 
 
 def cost_month(config: Mapping[str, Any], machines: float) -> float | None:

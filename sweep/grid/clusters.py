@@ -38,6 +38,7 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
     queues = _queues(workload, config)
     cluster = cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
     cluster = cluster.with_limits(config.get("limits") or (), config.get("accounts"))
+    cluster = cluster.with_reservations(config.get("reservations") or ())
     try:
         check_room(workload, bare)
         check_fits(workload, cluster)

@@ -89,6 +89,13 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_window_from", "f8", "*", INPUT),
     ("c_window_until", "f8", "*", INPUT),
     ("c_window_ahead", "i1", "*", INPUT),  # nothing runs into it
+    ("c_window_owner", "i4", "*", INPUT),  # its reservation, -1 for none
+    ("c_over_s", "f8", "*", INPUT),  # last ends of reservations
+    ("c_pool_machine", "i8", "*", INPUT),  # a machine of each pool, if some are reserved
+    ("w_job_reservation", "i4", "J:WINDOWS", INPUT),  # in which alone it runs, -1 for none
+    ("w_job_may_use", "i8", "J:WINDOWS", INPUT),  # reservations, as bits
+    ("w_job_over_s", "f8", "J:WINDOWS", INPUT),  # last end of its reservation, inf for none
+    ("state_next_over", "i8", "*", INPUT),  # position in c_over_s
     # the cluster, read-only
     # resources in order: rigid ones, which can't be overbooked; fungible ones that decide what
     # fits (F with the rigid ones); the other fungible ones

@@ -19,6 +19,7 @@ from sim.engine.kernels.service import drop_crossing
 from sim.engine.kernels.state import FAILS, NOW, RECORD
 from sim.engine.kernels.time_limits import drop_first, first_limit, follow_start, is_due
 from sim.engine.kernels.waiting import stage_drained
+from sim.engine.kernels.windows import next_over
 
 
 @inlined
@@ -35,8 +36,21 @@ def time_out(st):
 
 
 @inlined
+def end_reservations(st):
+    """End the jobs, by row, whose reservation is over now: those that run, and those that wait."""
+    if next_over(st) > st.state_f[NOW]:
+        return
+    while next_over(st) <= st.state_f[NOW]:
+        st.state_next_over[0] += 1
+    for j in range(len(st.w_job_over_s)):
+        is_over = st.w_job_over_s[j] <= st.state_f[NOW]
+        if is_over and st.state_job_turn[j] >= 0 and st.state_job_left[j] > 0:
+            _end_job(st, j)
+
+
+@part
 def _end_job(st, j):
-    """End job `j`, which has started and is not done."""
+    """End job `j`, which was submitted and is not done."""
     while st.state_job_ready_head[j] >= 0:
         g = st.state_job_ready_head[j]
         st.state_stage_waiting[g] = 0

@@ -45,7 +45,7 @@ from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
 from sim.engine.layout.speeds import speed_fields
 from sim.engine.layout.tasks import by_turn, max_priority, turns, uniform_stages
-from sim.engine.layout.windows import kinds_by_windows, window_fields
+from sim.engine.layout.windows import kinds_by_windows, outage_fields, window_fields
 from sim.engine.plan import Event, Plan
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def lay_out(
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
     enforces = has_enforced_limits(columns, cluster)
-    flags[layout.STOPS] = record_tasks and (restarts or enforces)
+    ends_jobs = enforces or bool(len(cluster.reservations))
+    flags[layout.STOPS] = record_tasks and (restarts or ends_jobs)
     n_binding = n_rigid if variable_ends else n_fit
     n_slots = max_running(demand[:, :n_binding], total[:n_binding], n_tasks)
     flags[layout.N_SLOT_FREE] = n_slots
@@ -184,8 +185,8 @@ def lay_out(
         "w_edge0": columns.edge0,
         "w_edge_child": columns.edge_child,
         "w_edge_kind": columns.edge_kind,
-        **cluster.outages.in_order(),
-        **window_fields(cluster, "WINDOWS" in features),
+        **outage_fields(cluster),
+        **window_fields(columns, cluster, mach_pool, "WINDOWS" in features),
         **choice,
         **speed_fields(columns, cluster, "CLASS_SPEEDS" in features),
         "c_mach_scale": 1.0 / np.maximum(capacity.max(axis=0), 1),

@@ -117,6 +117,7 @@ def _needed(
     releases = columns.releases.exist
     inputs = releases or bool(columns.job_input_mode.any())
     variable_ends = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
+    variable_ends = variable_ends or len(cluster.reservations)
     variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
     enforces = has_enforced_limits(columns, cluster)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
@@ -124,7 +125,7 @@ def _needed(
     windows = has_windows(columns, cluster, plan)
     fit = Fit.SKIP if plans else plan.fit
     if fit in (Fit.STRICT, Fit.PER_CLASS):
-        fit = Fit.PER_CLASS if in_pools else Fit.STRICT
+        fit = Fit.PER_CLASS if in_pools and not plan.evict else Fit.STRICT
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
     overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     pool = False
@@ -148,8 +149,8 @@ def _needed(
             "plan.evict needs fit=strict and no gang jobs; this run has "
             f"fit={fit.name.lower()}" + (" and gang jobs" if gangs else "")
         )
-    if groups and fit == Fit.STRICT:
-        fit = Fit.PER_CLASS  # of a single pool
+    if (groups or len(cluster.reservations)) and fit == Fit.STRICT:
+        fit = Fit.PER_CLASS  # of a single pool, or of those that are reserved
     needed = {
         has.POOL: pool,
         has.STRICT: fit == Fit.STRICT,

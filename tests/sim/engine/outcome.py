@@ -61,9 +61,9 @@ def run_reference(workload, cluster, policy) -> tuple[Any, dict[str, Any]]:
 
 def _outcome(run, stops, seen, policy, cluster) -> dict[str, Any]:
     columns = {name: np.array(getattr(run, name)) for name in COLUMNS}
-    if cluster.enforce_limits:
+    if cluster.enforce_limits or len(cluster.reservations):
         columns["job_timeout"] = np.array(run.job_timeout)
-    if cluster.limits:
+    if cluster.limits or len(cluster.reservations):
         columns["job_rejected"] = np.array(run.job_rejected)
     if cluster.devices:
         columns["task_devices"] = np.array(run.task_devices)

@@ -29,9 +29,18 @@ MECHANISMS = (
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("dependencies", "begin times", "singletons"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
-    *("speeds", "limits", "partitions", "caps", "drains", "known outages"),
+    *("speeds", "limits", "partitions", "caps", "drains", "known outages", "reserved machines"),
 )
-RARE = {"caps", "known outages", "dependencies", "begin times", "singletons", "speeds", "limits"}
+RARE = {
+    "caps",
+    "known outages",
+    "reserved machines",
+    "dependencies",
+    "begin times",
+    "singletons",
+    "speeds",
+    "limits",
+}
 """Mechanisms that no wide variant has."""
 LEAN = (
     ("pool", "like tasks", "barriers"),
@@ -71,6 +80,18 @@ LEAN = (
     ("caps", "like tasks", "skip"),
     ("caps", "inputs", "weighted queues"),
     ("caps", "failures", "outages"),
+    ("reserved machines", "reservations"),
+    ("reserved machines", "reservations", "pool"),
+    ("reserved machines", "planning"),
+    ("reserved machines", "planning", "known outages"),
+    ("reserved machines", "barriers"),
+    ("reserved machines", "per class", "classes", "gangs"),
+    ("reserved machines", "per class", "limits"),
+    ("reserved machines", "skip", "gangs"),
+    ("reserved machines", "holds"),
+    ("reserved machines", "pack", "fungible"),
+    ("reserved machines", "evictions"),
+    ("reserved machines", "pool", "outages"),
     ("known outages", "reservations"),
     ("known outages", "reservations", "pool"),
     ("known outages", "planning"),
@@ -176,6 +197,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["inputs"] = {f"j{u}": str(rng.choice(["hard", "hard", "soft"])) for u in read}
         if "partitions" in on:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
+        if "reserved machines" in on:
+            job["reservation"] = str(rng.choice(["", "", "x", "y"]))
         job |= _release(rng, on, clock, [f"j{u}" for u in range(n_jobs) if order[u] < order[i]])
         if "after" in job:
             job["after"] = _without_inputs(job)
@@ -357,6 +380,8 @@ def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
     times: World = {}
     if on & {"outages", "drains", "known outages"}:
         times["outages"] = _outages(rng, on, 1 if "pool" in on else n_machines)
+    if "reserved machines" in on:
+        times["reservations"] = _reservations(rng, 1 if "pool" in on else n_machines)
     if "slow periods" in on:
         n_bounds = int(rng.integers(2, 5))
         bounds = sorted(rng.choice([0.0, 0.75, 2.0, 3.5, 6.0], n_bounds, replace=False).tolist())
@@ -371,6 +396,21 @@ def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
     if "stage lags" in on:
         times["stage_lag_s"] = float(rng.choice(lags[1:]))
     return times
+
+
+def _reservations(rng: np.random.Generator, n_machines: int) -> list[World]:
+    """Draw windows of two reservations, of which one may be used by a user's jobs."""
+    rows = []
+    for name in ("x", "y"):
+        for _ in range(int(rng.integers(1, 3))):
+            from_s = float(rng.choice([0.0, 0.5, 1.0, 2.0, 4.0]))
+            machines = rng.choice(n_machines, rng.integers(1, n_machines + 1), replace=False)
+            row: World = {"name": name, "machine": machines.tolist(), "from_s": from_s}
+            row["until_s"] = from_s + float(rng.choice([1.0, 2.5, 4.0, 9.0]))
+            if rng.random() < 0.2:
+                row["users"] = ["u0"]
+            rows.append(row)
+    return rows
 
 
 def _outages(rng: np.random.Generator, on: set[str], n_machines: int) -> list[list[Any]]:
@@ -494,6 +534,8 @@ def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
         cluster = sim.Cluster.machines(**spec["machines"], fungible=fungible)
     else:
         cluster = sim.Cluster.mixed(spec["kinds"], fungible=fungible)
+    if spec.get("reservations"):
+        cluster = cluster.with_reservations(spec["reservations"])
     if "outages" in spec:
         cluster = cluster.with_outages(Outages.from_columns(*spec["outages"]))
     if "slowdowns" in spec:

@@ -165,11 +165,12 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
         self.speeds = list(zip(*(x.tolist() for x in cluster.slowdowns.steps()), strict=True))
         fails = len(self.c.attempt_s) > 0
         self._init_outages(cluster)
-        self.has_outages = bool(self.outages)
-        self.restarts = bool(self.outages) or fails or self.plan.evict
+        self.has_outages = len(cluster.outages) > 0
+        self.restarts = self.has_outages or fails or self.plan.evict
         self.variable_ends = (
             self.restarts
             or self.enforces
+            or len(cluster.reservations) > 0
             or len(self.speeds) > 1
             or len(self.deciding) < len(names)
             or (pack and bool(self.fungible))
@@ -196,6 +197,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             while self.outages and self.outages[0][0] <= self.now:
                 self._outage(*self.outages.pop(0)[1:])
             self._time_out_jobs()
+            self._end_reservations()
             for j in range(self.n_jobs):
                 while self._crossing(j) <= self.now:
                     self._cross(j)
@@ -236,6 +238,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
         times = [self.cap_tick] + [e[0] for e in self.running]
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
+        times += [time for j in range(self.n_jobs) if (time := self._over_at(j)) > self.now]
         times += [self._crossing(j) for j in range(self.n_jobs)]
         times += [self._limit_end(j) for j in range(self.n_jobs)]
         times += [time for g in range(len(self.size)) if (time := self._opening(g)) > self.now]
@@ -819,7 +822,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             heads = {}
             for g in self._waiting():
                 q = self._queue(g)
-                is_blocked = self._machines_of(g) <= blocked.get(q, set()) or self._passes(g)
+                is_blocked = self._blocks(g) <= blocked.get(q, set()) or self._passes(g)
                 if not is_blocked and (q not in heads or self._rank(g) < self._rank(heads[q])):
                     heads[q] = g
             if not heads and (self.plan.evict or self.cap_groups) and started:
@@ -833,15 +836,20 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             if self._place(g, barred):
                 started = True
                 continue
-            machine = self._evict(g) if self.plan.evict else None
+            machine = self._evict(g, barred) if self.plan.evict else None
             if machine is None:
-                blocked[q] = barred | self._machines_of(g)
+                blocked[q] = barred | self._blocks(g)
             else:
                 self._start(g, machine)
                 blocked, started = {}, True
 
+    def _blocks(self, g):
+        """Return the machines that stage g blocks while it waits: none that is reserved now."""
+        j = int(self.c.stage_job[g])
+        return {m for m in self._machines_of(g) if not self._is_reserved(j, m)}
+
     def _machines_of(self, g):
-        """Return the machines that stage g blocks while it waits: all, or those it can run on."""
+        """Return the machines that stage g may block: all, or those it can run on."""
         machines, j = range(len(self.free)), int(self.c.stage_job[g])
         if self.plan.evict or not len(self.world.cluster.machine_class):
             return set(machines)
@@ -854,7 +862,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             and all(self.unit or self.allowed_on[h][m] for h in stages)
         }
 
-    def _evict(self, g):
+    def _evict(self, g, barred):
         """Evict tasks beyond their jobs' limits for g; return the machine, or None."""
         jobs, j = self.plan.jobs, int(self.c.stage_job[g])
         if self.view["running"][j] >= jobs["run_limit"][j]:
@@ -863,7 +871,8 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             return None
         if not self._within_cap(j, self.demand[g], 1):
             return None
-        open_ = [m for m in range(len(self.free)) if not self._is_closed_now(j, m)]
+        machines = [m for m in range(len(self.free)) if m not in barred]
+        open_ = [m for m in machines if not self._is_closed_now(j, m)]
         options = [self._victims(g, m) for m in open_ if m not in self.down]
         options = [
             (-self.task_start[victims[-1][1]], victims[-1][3], victims)

@@ -70,19 +70,24 @@ class State:
     #: window that is known beforehand; the ends of these, and what the clock is ahead of them
     absent: frozenset[int] = frozenset()
     is_closed: Callable[[Job, int, float, float], bool] = lambda job, node, begin, end: False
-    openings: Sequence[float] = ()
+    openings: Callable[[Job, float], tuple[bool, Sequence[float]]] = lambda job, after: (False, ())
     clock_s: float = 0.0
 
     def closed(self, job: Job, begin: float, end: float) -> set[int]:
         """Return the nodes that are closed to a job between two times."""
         return {n for n in range(len(self.free)) if self.is_closed(job, n, begin, end)}
 
-    def opening(self, begin: float, resolution: int) -> int | None:
-        """Return when to look again: 1 s behind the first end of a window, rounded up."""
-        ends = [end for end in self.openings if end >= begin - self.clock_s]
-        if not ends:
+    def opening(self, job: Job, begin: float, resolution: int) -> int | None:
+        """Return when to look again: 1 s behind the first end of a window, rounded up.
+
+        For a job with a reservation: when that begins.
+        """
+        has_own, times = self.openings(job, begin - self.clock_s)
+        if not times:
             return None
-        return math.ceil((self.clock_s + min(ends)) / resolution) * resolution + 1
+        if has_own:
+            return max(math.ceil(self.clock_s + min(times)), begin + 1)
+        return math.ceil((self.clock_s + min(times)) / resolution) * resolution + 1
 
     def usable(self, job: Job) -> set[int]:
         return set(range(len(self.free)) if job.usable is None else job.usable)
@@ -193,7 +198,7 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
                     if first > end:
                         break
                     allowed &= nodes
-            opening = state.opening(begin, resolution) if closed else None
+            opening = state.opening(job, begin, resolution) if closed else None
             if opening is not None and opening < horizon and not 0 < later <= opening:
                 later = opening
             if not allowed:
@@ -511,9 +516,16 @@ class Replanning:
         ]
         hooks = self._start_on, self._is_capped, self._n_by_devices, self._over
         absent = range(len(free)) if self._is_pool() and self.down else self.down
-        openings = [row[2] for row in self.windows if row[2] < math.inf]
-        windows = frozenset(absent), self._is_node_closed, openings, self.plan.replan.clock_s
+        clock_s = self.plan.replan.clock_s
+        windows = frozenset(absent), self._is_node_closed, self._look_again_at, clock_s
         return State(self._clock(), free, completing, running, *hooks, *windows)
+
+    def _look_again_at(self, job, after):
+        """Tell whether a job asks for a reservation; list its begins, or else the ends to come."""
+        own = self.asks_for[job.name]
+        if own is not None:
+            return True, [row[1] for row in self.windows if row[4] == own and row[1] > after]
+        return False, [row[2] for row in self.windows if after <= row[2] < math.inf]
 
     def _is_node_closed(self, job, node, begin, end):
         clock_s, machine = self.plan.replan.clock_s, 0 if self._is_pool() else node

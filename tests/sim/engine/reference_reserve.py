@@ -172,7 +172,7 @@ def reserve(run) -> None:
         if begin == (now, 0):
             start(j, machines)
         else:
-            n_reserved[counted_in] += 1
+            n_reserved[counted_in] += run.asks_for[j] is None  # else nobody else may have its room
             if reserves_all:
                 run.reserved[j] = (begin[0], machines)
     for j in sorted(rest, key=lambda j: plan.jobs["fill_key"][j]):

@@ -23,7 +23,7 @@ OTHERS = (
     *("gangs", "devices", "classes", "partitions", "hard queues", "weighted queues", "outages"),
     *("failures", "launch lags", "stage lags", "batches", "learning", "inputs", "remote"),
     *("slow periods", "fungible", "choice", "speeds", "limits", "callbacks", "caps"),
-    *("drains", "known outages"),
+    *("drains", "known outages", "reserved machines"),
     *("dependencies", "begin times", "singletons"),
 )
 

@@ -1,4 +1,4 @@
-"""Outages and drains that are known beforehand, computed by hand."""
+"""Outages, drains and reservations that are known beforehand, computed by hand."""
 
 import math
 
@@ -176,6 +176,166 @@ def test_a_drain_and_an_outage_may_overlap():
     cluster = cluster.with_outages(Outages.from_columns(*zip(*outages, strict=True)))
     workload = sim.Workload.from_jobs([job("a", 3.0, 3.0)])
     assert sim.simulate(workload, cluster, policies.build("fifo")).job_finish.tolist() == [11.0]
+
+
+def reserved(jobs, cluster, policy, *rows, **options):
+    """Run with reservations of (name, machine, from, until) or of more keys; return the result."""
+    keys = ("name", "machine", "from_s", "until_s")
+    rows = [row if isinstance(row, dict) else dict(zip(keys, row, strict=True)) for row in rows]
+    workload = sim.Workload.from_jobs(jobs)
+    return sim.simulate(
+        workload, cluster.with_reservations(rows), policies.build(policy, **options)
+    )
+
+
+COURSE = [
+    job("other", 3.0, 8.0),
+    job("course", 2.0, 2.0, reservation="course"),
+    job("course, too", 2.0, 2.0, submit_s=1.0, reservation="course"),
+    job("early", 2.0, 4.0, submit_s=1.0),
+]
+"""Machine 0 is reserved from 4 to 9 s, for jobs of at most 5 s there."""
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("easy", [0.0, 4.0, 6.0, 3.0]),  # on 1; then on 0; on 1, as 1 + 4 s is not in time
+        ("conservative", [0.0, 4.0, 6.0, 3.0]),
+        ("fifo", [0.0, 4.0, 6.0, 1.0]),  # nothing is known of ends: both on 0, and on 1
+    ],
+)
+def test_reserved_machines_are_for_jobs_of_the_reservation(policy, expected):
+    cluster = sim.Cluster.machines(2, cpu=1)
+    result = reserved(COURSE, cluster, policy, ("course", 0, 4.0, 9.0))
+    assert result.job_start.tolist() == expected
+    assert result.task_machine[1:3].tolist() == [0, 0]
+
+
+def test_slurm_keeps_reserved_nodes_for_their_jobs():
+    cluster = sim.Cluster.machines(2, cpu=1)
+    result = reserved(COURSE, cluster, "slurm", ("course", 0, 4.0, 30.0), interval_s=1)
+    other, first, second, early = result.job_start.tolist()
+    assert other < 2.0
+    assert 4.0 <= first < 6.0
+    assert first + 2.0 <= second < 12.0
+    assert result.task_machine[1:3].tolist() == [0, 0]
+    assert early < 2.0 or result.task_machine[3] == 1
+
+
+def test_a_job_ends_within_its_reservation_or_does_not_start():
+    """From 2 to 6 s: one of 5 s never fits, and is over with the reservation; one of 4 s does."""
+    jobs = [job("long", 1.0, 5.0, reservation="r"), job("short", 1.0, 4.0, reservation="r")]
+    result = reserved(jobs, sim.Cluster.machines(1, cpu=1), "easy", ("r", 0, 2.0, 6.0))
+    assert result.jobs["outcome"].to_pylist() == ["timeout", "done"]
+    assert result.job_finish.tolist() == [6.0, 3.0]
+    assert math.isnan(result.job_start[0])
+    assert result.metrics["jobs_failed"] == 0.5
+
+
+def test_what_runs_at_the_end_of_its_reservation_stops():
+    """Asked for 3 s, and runs for 9: stopped at 6 s. One that comes at 7 s is rejected."""
+    jobs = [
+        job("a", 9.0, 3.0, reservation="r"),
+        job("b", 1.0, 1.0, submit_s=3.0),
+        job("c", 1.0, 1.0, submit_s=7.0, reservation="r"),
+    ]
+    result = reserved(jobs, sim.Cluster.machines(1, cpu=1), "easy", ("r", 0, 2.0, 6.0))
+    assert result.jobs["outcome"].to_pylist() == ["timeout", "done", "rejected"]
+    assert result.job_start.tolist()[:2] == [2.0, 6.0]
+    assert result.stops["stop_s"].to_pylist() == [6.0]
+
+
+@pytest.mark.parametrize("fit", ["strict", "skip", "pack"])
+def test_who_waits_for_a_reservation_blocks_nobody(fit):
+    """One queue: the first waits until 5 s for machine 0, and the others run meanwhile."""
+    jobs = [
+        job("a", 1.0, 1.0, reservation="r", min_tasks=0),
+        job("b", 3.0, 3.0, min_tasks=0),
+        job("c", 3.0, 3.0, min_tasks=0),
+        job("d", 2.0, 2.0, submit_s=1.0, min_tasks=0),
+    ]
+    result = reserved(jobs, sim.Cluster.machines(2, cpu=1), "fifo", ("r", 0, 5.0, 9.0), fit=fit)
+    assert result.job_start.tolist() == [5.0, 0.0, 0.0, 3.0]
+
+
+def test_in_strict_order_a_job_blocks_no_machine_that_is_reserved():
+    """Machine 0 is reserved from 0 s on; b waits for 1, and c, behind it, has machine 0."""
+    jobs = [
+        job("a", 5.0, 5.0),
+        job("b", 5.0, 5.0),
+        job("c", 2.0, 2.0, reservation="r"),
+        job("d", 2.0, 2.0, reservation="r"),
+        job("e", 1.0, 1.0),
+    ]
+    result = reserved(jobs, sim.Cluster.machines(2, cpu=1), "fifo", ("r", 0, 0.0, 9.0))
+    assert result.job_start.tolist() == [0.0, 5.0, 0.0, 2.0, 9.0]
+
+
+def test_users_and_accounts_may_use_a_reservation_beside_the_rest():
+    """Machine 0 is reserved for ann, and for the account lab; others wait for machine 1."""
+    row = {"name": "r", "machine": 0, "from_s": 0, "until_s": 9, "users": ["ann"]}
+    jobs = [
+        job("a", 2.0, 2.0, user="bob"),
+        job("b", 2.0, 2.0, user="bob"),
+        job("c", 2.0, 2.0, user="ann"),
+        job("d", 2.0, 2.0, user="bob", account="lab"),
+    ]
+    cluster = sim.Cluster.machines(2, cpu=1)
+    result = reserved(jobs, cluster, "easy", row | {"accounts": ["lab"]})
+    assert result.job_start.tolist() == [0.0, 2.0, 0.0, 2.0]
+    assert result.task_machine.tolist() == [1, 1, 0, 0]
+
+
+def test_a_reservation_may_have_several_windows():
+    """From 1 to 3 s and from 6 to 8 s: the third job of 1.5 s waits for the second window."""
+    jobs = [job(name, 1.0, 1.5, reservation="r") for name in "ab"]
+    rows = [("r", 0, 1.0, 3.0), ("r", 0, 6.0, 8.0)]
+    result = reserved(jobs, sim.Cluster.machines(1, cpu=1), "conservative", *rows)
+    assert result.job_start.tolist() == [1.0, 6.0]
+
+
+def test_a_job_with_a_reservation_takes_none_of_the_first_in_order():
+    """EASY reserves for one: a waits for its own machine, so that b, of two machines, is the one.
+
+    b has them from 4 s on, or, where r ends at 3 s and a waits for its next window, from 3 s on. c,
+    which would end at 7 s, does not pass it.
+    """
+    jobs = [
+        job("first", 4.0, 4.0),
+        job("a", 1.0, 1.0, submit_s=1.0, reservation="r"),
+        job("b", 1.0, 1.0, submit_s=1.0, n=2),
+        job("c", 1.0, 6.0, submit_s=1.0),
+    ]
+    result = reserved(jobs, sim.Cluster.machines(3, cpu=1), "easy", ("r", 2, 0.5, 99.0))
+    a, b = ("r", 2, 0.5, 3.0), ("r", 2, 50.0, 99.0)
+    assert result.job_start.tolist() == [0.0, 1.0, 4.0, 5.0]
+    jobs[1]["requested_s"] = 10.0
+    result = reserved(jobs, sim.Cluster.machines(3, cpu=1), "easy", a, b)
+    assert result.job_start.tolist() == [0.0, 50.0, 3.0, 4.0]
+
+
+def test_a_job_asks_for_a_reservation_that_exists():
+    jobs, cluster = [job("a", 1.0, 1.0, reservation="cours")], sim.Cluster.machines(1, cpu=1)
+    with pytest.raises(sim.InputError, match=r"'cours'.*did you mean 'course'"):
+        reserved(jobs, cluster, "fifo", ("course", 0, 0.0, 9.0))
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ({"name": "r", "machine": 3, "from_s": 0}, "machine 3, of 2: valid: 0 to 1"),
+        ({"name": "r", "machine": -1, "from_s": 0}, "must be 0 or more"),
+        ({"name": "", "machine": 0, "from_s": 0}, "name is empty"),
+        ({"machine": 0, "from_s": 0}, r"reservations\[0\].name must be"),
+        ({"name": "r", "machine": 0, "from_s": 4, "until_s": 4}, "4 to 4 s is no time"),
+        ({"name": "r", "machine": 0, "from_s": 0, "users": "ann"}, "users must be"),
+        ({"name": "r", "machine": 0, "from_s": 0, "who": 1}, "unknown key 'who'"),
+    ],
+)
+def test_reservations_that_can_not_be_are_named(row, text):
+    with pytest.raises(sim.InputError, match=text):
+        sim.Cluster.machines(2, cpu=1).with_reservations([row])
 
 
 def test_outages_as_rows():

@@ -162,6 +162,18 @@ def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
     assert clusters.with_faults(bare, config(outages=None), 1) is bare
 
 
+def test_machines_may_be_reserved(workload: Workload) -> None:
+    rows = [{"name": "course", "machine": 1, "from_s": 5.0, "until_s": 9.0}]
+    built = clusters.build_for(
+        workload, config(shape={"cpu": 4}, count=3, reservations=rows), 1.0
+    ).cluster
+    assert built.reservations.names == ("course",)
+    with pytest.raises(InputError, match=r"cluster\.reservations\[0\]\.name must be"):
+        cluster_checks.check(config(reservations=[{"machine": 1, "from_s": 5.0}]))
+    with pytest.raises(InputError, match=r"cluster\.reservations must be"):
+        cluster_checks.check(config(reservations=3))
+
+
 def test_outages_may_be_listed_or_be_known_beforehand() -> None:
     bare = Cluster.machines(3, cpu=1)
     rows = [{"machine": [0, 2], "from_s": 5.0, "until_s": 9.0, "known": True}]

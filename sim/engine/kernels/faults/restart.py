@@ -43,7 +43,7 @@ from sim.engine.kernels.jobs import (
 )
 from sim.engine.kernels.launch import forget_start
 from sim.engine.kernels.passing import note_running
-from sim.engine.kernels.resources import demand_row, fits, freed, release_task
+from sim.engine.kernels.resources import demand_row, fits, freed, is_kept, release_task
 from sim.engine.kernels.service import accrue
 from sim.engine.kernels.state import (
     CONSTRAINED,
@@ -282,7 +282,8 @@ def outages(st):
             if GANGS:
                 _list_holders(st, machine)
                 stop_gangs(st)
-        emit(st, FAULT, machine)
+        if not WINDOWS or kind > 0:
+            emit(st, FAULT, machine)
         i += 1
     st.state_i[NEXT_OUTAGE] = i
 
@@ -302,6 +303,8 @@ def evict_for(st, g, row):
     best, latest = -1, 0.0
     for machine in range(st.state_mach_free.shape[0]):
         if WINDOWS and is_closed_now(st, j, machine):
+            continue
+        if is_kept(st, st.w_stage_demand, row, machine):
             continue
         if CHOOSES and st.state_i[CONSTRAINED]:
             slot = _last_victim_there(st, row, machine)

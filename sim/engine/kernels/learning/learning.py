@@ -10,7 +10,7 @@ start nothing, so that it is passed over.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import ENFORCES
+from sim.engine.kernels.features import ENFORCES, WINDOWS
 from sim.engine.kernels.state import (
     ESTIMATES,
     EVICTING,
@@ -99,7 +99,8 @@ def _learn(st):
     n_live = 0
     for i in range(st.state_i[N_LIVE]):
         g = st.state_live[i]
-        if ENFORCES and st.state_stage_left[g] > 0 and st.state_job_left[st.w_stage_job[g]] == 0:
+        is_ended = st.state_job_left[st.w_stage_job[g]] == 0
+        if (ENFORCES or WINDOWS) and st.state_stage_left[g] > 0 and is_ended:
             continue  # its job was ended
         if st.state_stage_left[g] > 0:
             st.state_live[n_live] = g

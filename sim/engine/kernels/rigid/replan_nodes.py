@@ -28,7 +28,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     WINDOW,
 )
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, UNIT
-from sim.engine.kernels.windows import UNFORESEEN, is_closed, next_opening
+from sim.engine.kernels.windows import UNFORESEEN, is_closed, next_begin, next_end
 
 UNLIMITED = 2**62
 NEVER = -1
@@ -351,17 +351,23 @@ def allow_unreserved(st, j, now, begin, end):
         for node in range(n):
             allowed[node] &= current[node]
     if WINDOWS and any_closed:
-        opening = _look_again(st, begin)
+        opening = _look_again(st, j, begin)
         if opening < st.state_replan[HORIZON] and not 0 < later <= opening:
             later = int(opening)
     return later
 
 
 @inlined
-def _look_again(st, begin):
-    """Return 1 s after the first end of a window from `begin` on, which is rounded up."""
+def _look_again(st, j, begin):
+    """Return 1 s after the first end of a window from `begin` on, which is rounded up.
+
+    For a job with a reservation: the next time at which that begins.
+    """
     clock_s, resolution = st.p_replan_s[CLOCK], st.p_replan[RESOLUTION]
-    opening = next_opening(st, math.nextafter(begin - clock_s, -math.inf))
+    if st.w_job_reservation[j] >= 0:
+        opening = next_begin(st, j, begin - clock_s)
+        return math.inf if opening == math.inf else max(math.ceil(clock_s + opening), begin + 1.0)
+    opening = next_end(st, math.nextafter(begin - clock_s, -math.inf))
     if opening == math.inf:
         return math.inf
     return math.ceil((clock_s + opening) / resolution) * resolution + 1.0
