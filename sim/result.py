@@ -239,7 +239,7 @@ class Result(Run):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on what the cluster was to meet and did not: outages and slow periods."""
+        """Sentences on what the cluster was to meet and did not, such as outages."""
         return tuple(unmet(self.on_own_clock))
 
     def __repr__(self) -> str:

@@ -315,6 +315,20 @@ def test_a_job_with_a_reservation_takes_none_of_the_first_in_order():
     assert result.job_start.tolist() == [0.0, 50.0, 3.0, 4.0]
 
 
+def test_times_of_reservations_count_from_the_first_submission():
+    """Jobs on epoch seconds: machine 0 is reserved from 4 s after the first on."""
+    zero_s = 1_700_000_000.0
+    jobs = [job("a", 2.0, 2.0, zero_s), job("b", 2.0, 2.0, zero_s + 3.0)]
+    cluster = sim.Cluster.machines(1, cpu=1)
+    result = reserved(jobs, cluster, "easy", ("r", 0, 4.0, 9.0))
+    assert (result.job_start - zero_s).tolist() == [0.0, 9.0]
+    assert result.metrics["reservations_met"] == 1.0
+    assert result.notes == ()
+    late = reserved(jobs, cluster, "easy", ("r", 0, 99.0, 100.0))
+    assert late.metrics["reservations_met"] == 0.0
+    assert "None of the cluster's 1 reservations of machines is in the run" in late.notes[0]
+
+
 def test_a_job_asks_for_a_reservation_that_exists():
     jobs, cluster = [job("a", 1.0, 1.0, reservation="cours")], sim.Cluster.machines(1, cpu=1)
     with pytest.raises(sim.InputError, match=r"'cours'.*did you mean 'course'"):
