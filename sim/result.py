@@ -60,9 +60,11 @@ class Result(Run):
     limits_set : sequence of (float, (N,) int32, (N,) int32)
         Run limits that the policy set: time (s; NaN for before the run), jobs, limits.
     job_timeout : (J,) bool or None
-        True if the job was ended at its limit; None where the cluster does not enforce them.
+        True if the job was ended at its limit, or with its reservation; None where the cluster has
+        no reservations and enforces no limits.
     job_rejected : (J,) bool or None
-        True if the job was refused at submission, by a cap of submitted jobs; None for none.
+        True if the job was refused at submission, by a cap of submitted jobs, or as its reservation
+        was over; None for none.
     job_cancelled : (J,) bool or None
         True if the job was preempted and cancelled; None where nothing is preempted.
     own : sim.engine.record.Run or None
@@ -241,7 +243,7 @@ class Result(Run):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on what the cluster was to meet and did not: outages and slow periods."""
+        """Sentences on what the cluster was to meet and did not, such as outages."""
         return tuple(unmet(self.on_own_clock))
 
     def __repr__(self) -> str:

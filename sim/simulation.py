@@ -23,8 +23,8 @@ def simulate(
     """Run `workload` on `cluster` under `policy`.
 
     A run is a pure function of its arguments: the same bits on every machine and in every process.
-    The times of the cluster (outages, slow periods) count from the first submission. Where that is
-    far from 0, as in epoch seconds, the run has a clock of its own
+    The times of the cluster (outages, reservations, slow periods) count from the first submission.
+    Where that is far from 0, as in epoch seconds, the run has a clock of its own
     (`sim.workload.transform.origin_s`), so that its results don't depend on the epoch.
 
     Parameters

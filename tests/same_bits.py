@@ -58,7 +58,7 @@ OPTIONS = {"slurm": "backfill/slurm"}
 LATER = ("wait_p50_s", "wait_p95_s", "wait_p99_s", "slowdown_p95", "utility")
 LATER_COLUMN = "slowdown"
 OMITTED_COLUMNS = ("utility", "worth")
-OMITTED_METRICS = ("outages_met", "slow_periods_met")
+OMITTED_METRICS = ("outages_met", "slow_periods_met", "reservations_met")
 LATER_OF = ("policy=fifo", "policy=easy", "policy=las", "policy=jockey")
 """Metrics and columns of jobs added later, and the cells whose digest of these is one, but for
 `OMITTED_COLUMNS`; other digests leave them out, and `OMITTED_METRICS`, counts that none has."""

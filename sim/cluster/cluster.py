@@ -18,6 +18,7 @@ from sim.cluster.classes import parse_kinds, share_of_kinds
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 from sim.cluster.launch import NO_LAUNCH, Launch, LaunchSpec
 from sim.cluster.partitions import UNADMITTED, Rules, Unadmitted, parse_rules
+from sim.cluster.reservations import NO_RESERVATIONS, Reservations
 
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
@@ -88,6 +89,9 @@ class Cluster:
         Caps of users, accounts, QOS and so on (`sim.cluster.caps`); none by default.
     accounts : mapping of str to str
         The account above each account, whose caps hold for it, too.
+    reservations : Reservations
+        Windows in which only some jobs may use a machine, counted from the first submission; none
+        by default.
     """
 
     resources: tuple[str, ...]
@@ -111,6 +115,7 @@ class Cluster:
     devices: str | None = None
     limits: tuple[Cap, ...] = ()
     accounts: Mapping[str, str] = field(default_factory=dict)
+    reservations: Reservations = NO_RESERVATIONS
 
     @classmethod
     def slots(cls, n: int) -> Cluster:
@@ -308,16 +313,45 @@ class Cluster:
             )
         return replace(self, outages=outages)
 
+    def with_reservations(self, rows: Sequence[Mapping[str, Any]]) -> Cluster:
+        """Return the same cluster with advance reservations of machines.
+
+        In their time only their jobs may run there: those whose ``jobs.reservation`` names one,
+        which run nowhere else, and those of its users and accounts. What is left of a job that
+        asks for one ends with its last window, and counts as failed.
+
+        Parameters
+        ----------
+        rows : sequence of mapping
+            See `sim.cluster.reservations.Reservations.parse`.
+
+        Raises
+        ------
+        InputError
+            If a row is invalid, or names a machine that does not exist.
+        """
+        reservations = Reservations.parse(rows)
+        if len(reservations) and reservations.machine.max() >= self.n_machines:
+            raise InputError(
+                f"a reservation of machine {reservations.machine.max()}, of {self.n_machines}: "
+                f"valid: 0 to {self.n_machines - 1}"
+            )
+        return replace(self, reservations=reservations)
+
     def with_slowdowns(self, slowdowns: Slowdowns) -> Cluster:
         """Return the same cluster with periods in which everything runs slower or faster."""
         return replace(self, slowdowns=slowdowns)
 
     def delayed(self, by_s: float) -> Cluster:
-        """Return the same cluster, with its outages and slow periods `by_s` later."""
-        if not by_s or not (len(self.outages) or len(self.slowdowns)):
+        """Return the same cluster, with its outages, slow periods and reservations `by_s` later."""
+        if not by_s or not (len(self.outages) or len(self.slowdowns) or len(self.reservations)):
             return self
-        later = self.outages.delayed(by_s), self.slowdowns.delayed(by_s)
-        return replace(self, outages=later[0], slowdowns=later[1])
+        return replace(
+            self,
+            outages=self.outages.delayed(by_s),
+            slowdowns=self.slowdowns.delayed(by_s),
+            reservations=self.reservations.delayed(by_s),
+        )
 
     def with_launch(self, launch_s: LaunchSpec, seed: int = 0) -> Cluster:
         """Return the same cluster, on which starts lag behind placements.

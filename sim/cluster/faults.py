@@ -1,18 +1,21 @@
-"""Faults of the cluster, drawn or listed before the run: machine outages and slow periods."""
+"""Faults of the cluster, drawn or listed before the run: machine outages, drains, slow periods."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.base.arrays import F8, I4, Mask
-from sim.base.errors import InputError
-from sim.base.parameters import Positive, checked
+from sim.base.arrays import F8, I1, I4, Mask
+from sim.base.errors import InputError, unknown
+from sim.base.parameters import NotNegative, Positive, check, checked
 from sim.base.random import stream
+
+LOST, DRAINED, KNOWN_LOST, KNOWN_DRAINED = 1, 2, 4, 8
+"""Kinds of outages, as bits: machines that are lost, or drained; the last two known beforehand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,29 +30,79 @@ class Outages:
         The lost machine.
     down_s, up_s : (K,) float64
         Begin and end of the outage, s after the first submission; inf for no end.
+    kind : (K,) int8
+        `LOST`: what runs there stops, and waits again. `DRAINED`: it runs to its end, and nothing
+        else starts there. `KNOWN_LOST` and `KNOWN_DRAINED`: the same, known beforehand.
     """
 
     machine: I4
     down_s: F8
     up_s: F8
+    kind: I1
 
     @classmethod
-    def from_columns(cls, machine: ArrayLike, down_s: ArrayLike, up_s: ArrayLike) -> Outages:
+    def from_columns(
+        cls,
+        machine: ArrayLike,
+        down_s: ArrayLike,
+        up_s: ArrayLike,
+        known: ArrayLike = False,
+        drain: ArrayLike = False,
+    ) -> Outages:
         """Make outages from columns, and check them.
+
+        Parameters
+        ----------
+        machine, down_s, up_s : (K,) array_like
+            See the class.
+        known : (K,) array_like of bool, optional
+            Known beforehand, as maintenance is: a job that is expected to run into the outage
+            does not start on the machine, and plans count with its begin and end.
+        drain : (K,) array_like of bool, optional
+            The machine only takes no new tasks, as a drained node of Slurm, or a cordoned one of
+            Kubernetes.
 
         Raises
         ------
         InputError
             If a machine or time is negative, an outage ends before it begins, or overlaps another
-            of its machine.
+            of its machine and kind.
         """
+        machines = np.atleast_1d(np.asarray(machine, np.int32))
+        is_known, is_drain = (np.asarray(flag, np.bool_) for flag in (known, drain))
+        for name, flag in (("known", is_known), ("drain", is_drain)):
+            if flag.shape not in ((), machines.shape):
+                raise InputError(f"outages of {len(machines)} machines and {len(flag)} of {name}")
+        bit = np.where(is_drain, DRAINED, LOST) << (2 * is_known.astype(int))
         outages = cls(
-            np.atleast_1d(np.asarray(machine, np.int32)),
+            machines,
             np.atleast_1d(np.asarray(down_s, np.float64)),
             np.atleast_1d(np.asarray(up_s, np.float64)),
+            np.broadcast_to(bit, machines.shape).astype(np.int8),
         )
         outages._check()
         return outages
+
+    @classmethod
+    def parse(cls, rows: Sequence[Mapping[str, Any]], name: str = "outages") -> Outages:
+        """Make outages from rows such as ``{"machine": 3, "from_s": 0, "until_s": 60}``.
+
+        ``machine`` may be several, as a list; without ``until_s`` there is no end; ``known`` and
+        ``drain`` are false by default.
+
+        Raises
+        ------
+        InputError
+            If a key is unknown or missing, or a value out of its range.
+        """
+        columns: list[tuple[int, float, float, bool, bool]] = []
+        for i, row in enumerate(rows):
+            machines, begin_s, end_s = parse_window(row, f"{name}[{i}]", ("known", "drain"))
+            for key in ("known", "drain"):
+                check(f"{name}[{i}].{key}", row.get(key, False), bool)
+            flags = row.get("known", False), row.get("drain", False)
+            columns += [(machine, begin_s, end_s, *flags) for machine in machines]
+        return cls.from_columns(*zip(*columns, strict=True)) if columns else NO_OUTAGES
 
     def __len__(self) -> int:
         return len(self.machine)
@@ -59,29 +112,27 @@ class Outages:
         """Machine, down_s and up_s."""
         return self.machine, self.down_s, self.up_s
 
+    @property
+    def is_known(self) -> Mask:
+        """Outages and drains that are known beforehand, (K,)."""
+        return self.kind >= KNOWN_LOST
+
+    @property
+    def is_drain(self) -> Mask:
+        """Drains, (K,)."""
+        return (self.kind & (DRAINED | KNOWN_DRAINED)) > 0
+
     def delayed(self, by_s: float) -> Outages:
         """Return the same outages, each `by_s` later."""
         return replace(self, down_s=self.down_s + by_s, up_s=self.up_s + by_s)
-
-    def in_order(self) -> dict[str, NDArray[Any]]:
-        """Return the kernel's fields: each loss and return by time, machine, returns first."""
-        machine = np.concatenate([self.machine, self.machine])
-        time_s = np.concatenate([self.down_s, self.up_s])
-        back = np.repeat(np.array([0, 1], np.int8), len(self))
-        rows = np.flatnonzero(np.isfinite(time_s))
-        order = rows[np.lexsort((-back[rows], machine[rows], time_s[rows]))]
-        return {
-            "w_outage_time": time_s[order],
-            "w_outage_machine": machine[order].astype(np.int32),
-            "w_outage_back": back[order],
-        }
 
     def _check(self) -> None:
         machine, down_s, up_s = self.columns
         if not len(machine) == len(down_s) == len(up_s):
             raise InputError(f"outages of {len(machine)}, {len(down_s)} and {len(up_s)} rows")
-        order = np.lexsort((down_s, machine))
-        overlaps = (np.diff(machine[order]) == 0) & (down_s[order][1:] < up_s[order][:-1])
+        order = np.lexsort((down_s, machine, self.kind))
+        is_same = (np.diff(machine[order]) == 0) & (np.diff(self.kind[order]) == 0)
+        overlaps = is_same & (down_s[order][1:] < up_s[order][:-1])
         problems = {
             "its machine is negative": machine < 0,
             "it begins before 0 or never": ~(np.isfinite(down_s) & (down_s >= 0)),
@@ -101,12 +152,42 @@ def _refuse(rule: str, problems: Mapping[str, Mask], name: str, *columns: NDArra
             raise InputError(f"{text}: {problem}", rule=rule)
 
 
+_WINDOW = ("machine", "from_s", "until_s")
+
+
+def parse_window(row: Any, name: str, more_keys: Sequence[str]) -> tuple[list[int], float, float]:
+    """Return machines, begin and end, s, of a row that has them under `_WINDOW` and `more_keys`."""
+    keys = (*_WINDOW, *more_keys)
+    if not isinstance(row, Mapping):
+        raise InputError(f"{name} has the keys {', '.join(keys)}, not {row!r}", rule="wrong type")
+    for key in row:
+        if key not in keys:
+            raise InputError(f"{name}: {unknown('key', str(key), keys)}", rule="unknown key")
+    for key in ("machine", "from_s"):
+        if key not in row:
+            raise InputError(f"{name} names no {key}", rule="missing key")
+    machine, until_s = row["machine"], row.get("until_s")
+    machines = list(machine) if isinstance(machine, (list, tuple)) else [machine]
+    for m in machines:
+        check(f"{name}.machine", m, int)
+    check(f"{name}.from_s", row["from_s"], NotNegative)
+    check(f"{name}.until_s", until_s, NotNegative | None)
+    return machines, float(row["from_s"]), np.inf if until_s is None else float(until_s)
+
+
 NO_OUTAGES = Outages.from_columns([], [], [])
 
 
 @checked
 def draw_outages(
-    n_machines: int, seed: int, *, mtbf_s: Positive, repair_s: Positive, until_s: float
+    n_machines: int,
+    seed: int,
+    *,
+    mtbf_s: Positive,
+    repair_s: Positive,
+    until_s: float,
+    known: bool = False,
+    drain: bool = False,
 ) -> Outages:
     """Draw outages: times between failures and to repair are exponential, machine by machine.
 
@@ -120,6 +201,8 @@ def draw_outages(
         Mean time that a machine is up, and down, s; positive.
     until_s : float
         No outage begins later than that, s after the first submission.
+    known, drain : bool
+        As in `Outages.from_columns`.
 
     Raises
     ------
@@ -134,7 +217,10 @@ def draw_outages(
             back_s = time_s + rng.exponential(repair_s)
             rows.append((machine, time_s, back_s))
             time_s = back_s + rng.exponential(mtbf_s)
-    return Outages.from_columns(*zip(*rows, strict=True)) if rows else NO_OUTAGES
+    if not rows:
+        return NO_OUTAGES
+    machines, down_s, up_s = zip(*rows, strict=True)
+    return Outages.from_columns(machines, down_s, up_s, known, drain)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from sim.cluster.cluster import Cluster
 from sim.cluster.default_times import with_default_times
 from sim.cluster.exclusive import machine_parts
 from sim.cluster.partitions import NO_RULES
+from sim.cluster.reservations import jobs_in
 from sim.workload.columns import Columns, capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
 from sim.workload.workload import Workload
@@ -65,6 +66,7 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
         share = queue_quanta(workload, cluster, capacity.sum(axis=0))
         _check_queues(workload, demand, gangs, quantum, resources, share)
     check_caps(workload, cluster, demand, quantum, resources)
+    jobs_in(workload.columns, cluster.reservations)
 
 
 def has_constraints(columns: Columns, cluster: Cluster) -> bool:
@@ -120,6 +122,7 @@ def run_bytes(workload: Workload, cluster: Cluster, *, by_task: bool = False) ->
     are never more batches than tasks that can run at once. Records are checked as they grow.
     """
     restarts = bool(workload.failures.num_rows or len(cluster.outages) or cluster.enforce_limits)
+    restarts = restarts or bool(len(cluster.reservations))
     n_machines, n_resources = cluster.n_machines, len(cluster.resources)
     n_bytes = n_machines * (MACHINE_BYTES + RESOURCE_BYTES * n_resources)
     n_bytes += JOB_BYTES * workload.n_jobs

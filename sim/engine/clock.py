@@ -15,7 +15,8 @@ from sim.workload.workload import Workload
 def on_own_clock(workload: Workload, cluster: Cluster) -> tuple[Workload, Cluster]:
     """Return both on the clock of their run, which begins at `Workload.origin_s`.
 
-    The cluster's outages and slow periods, counted from the first submission, count from there.
+    The times of the cluster's outages, slow periods and reservations, counted from the first
+    submission, count from there.
     """
     own = workload.on_own_clock
     first_s = float(own.columns.job_submit[0]) if own.n_jobs else 0.0

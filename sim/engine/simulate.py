@@ -68,6 +68,9 @@ def simulate(
     estimate_s, task_order = plan.estimate_s, plan.task_order
     worth = plan.jobs["worth"] if plan.weighs_jobs else None
     preempts = plan.preemption is not None
+    is_reserved = len(cluster.reservations) > 0
+    ends_jobs = cluster.enforce_limits or is_reserved
+    rejects = bool(cluster.limits or cluster.rules) or is_reserved
     del world, plan, memory, arrays, state, run  # before records are put in order
     return Run(
         original,
@@ -78,11 +81,11 @@ def simulate(
         job_start=jobs["start"],
         job_finish=jobs["finish"],
         job_failed=failed,
-        job_timeout=jobs["failed"] == TIMED_OUT if cluster.enforce_limits else None,
+        job_timeout=jobs["failed"] == TIMED_OUT if ends_jobs else None,
         job_eligible=eligible_s,
         job_unreleased=unreleased,
         job_cancelled=jobs["failed"] == CANCELLED_JOB if preempts else None,
-        job_rejected=jobs["failed"] == REJECTED if cluster.limits or cluster.rules else None,
+        job_rejected=jobs["failed"] == REJECTED if rejects else None,
         records=recorder.records(workload.columns, task_order) if record_tasks else None,
         stopped=recorder.stopped() if record_tasks else None,
         task_devices=devices,

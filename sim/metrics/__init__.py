@@ -128,8 +128,8 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     - ``tasks_local``: of the tasks whose input lies on some machine
       (`sim.workload.schema.INPUT_HOME`), the fraction that ran there. NaN without such tasks.
 
-    - ``outages_met``, ``slow_periods_met``: how many of the cluster's are in the run, if it has
-      some (`sim.metrics.troubles`).
+    - ``outages_met``, ``slow_periods_met``, ``reservations_met``: how many of the cluster's are in
+      the run, if it has some (`sim.metrics.troubles`).
     - ``devices_unallocated``, ``fragmentation``: on machines with devices such as GPUs, the share
       of devices without a task when the last job is submitted; and the share of free devices that
       a task like the workload's can't use, on average over submissions. See

@@ -207,6 +207,13 @@ N_NODES: Final = Column(
 EXCLUSIVE: Final = Column(
     "exclusive", pa.bool_(), "bool", "each of its tasks, or slots, takes a whole machine", False
 )
+RESERVATION: Final = Column(
+    "reservation",
+    CATEGORY,
+    "name",
+    "advance reservation in which alone it runs; '': none",
+    "",
+)
 NEW_DEADLINE: Final = _time(
     "new_deadline_s",
     "deadline from new_deadline_at_s on, relative to submit_s; null if unchanged",
@@ -288,6 +295,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         PARTITION,
         N_NODES,
         EXCLUSIVE,
+        RESERVATION,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
     "tasks": (COUNT, *RECORDED),

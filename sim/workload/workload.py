@@ -155,7 +155,8 @@ class Workload(Tables):
             the change), ``requested_s`` (None; the user's limit on the running time; 0 is no limit
             and becomes None), ``preempts`` (True; it may preempt others), ``checkpoint_s`` (None;
             time between two checkpoints), ``restart_s`` (0), ``partition`` ("gpu|long": sets of
-            machines in which it may run; "": the default one), ``n_nodes`` (0: one for each slot),
+            machines in which it may run; "": the default one), ``reservation`` (""; the
+            advance reservation in which alone it runs), ``n_nodes`` (0: one for each slot),
             ``exclusive`` (False; true: its tasks take whole machines), ``min_tasks`` (0: no gang),
             ``input_mode`` ("none") and ``poll_lag_s`` (0 s) default to the schema's defaults.
             ``inputs`` is a list of the ``job_id`` of other jobs whose output the job requires, or a

@@ -10,8 +10,10 @@ from sim.base.parameters import Count, NotNegative, Positive
 from sim.base.parameters import check as check_value
 from sim.base.plugins import check_names
 from sim.cluster.cluster import Cluster, Unmet, check_size
+from sim.cluster.faults import Outages
 from sim.cluster.launch import Launch
 from sim.cluster.partitions import Unadmitted
+from sim.cluster.reservations import Reservations
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
 
 FAULTS = {
@@ -22,6 +24,7 @@ LAUNCH, STAGE_LAG, ENFORCES = "launch_s", "stage_lag_s", "enforce_limits"
 UNMET_KEY = "unmet_dependencies"
 LIMITS, ACCOUNTS = "limits", "accounts"
 PARTITIONS, UNADMITTED_KEY = "partitions", "unadmitted"
+RESERVATIONS = "reservations"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -29,6 +32,8 @@ MONTH_H = 730.0
 TRACE_SHARES = "trace"
 """Value of the queues' shares that takes them from the trace."""
 _LABEL = "label"  # an optional key of slow periods: other labels draw other periods
+_FLAGS = ("known", "drain")
+"""Optional keys of outages (`sim.cluster.faults.draw_outages`)."""
 _KEYS = (
     "shape",
     "count",
@@ -47,6 +52,7 @@ _KEYS = (
     ACCOUNTS,
     PARTITIONS,
     UNADMITTED_KEY,
+    RESERVATIONS,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -94,6 +100,8 @@ def check(config: Mapping[str, Any]) -> None:
         check_value(f"cluster.{UNMET_KEY}", config[UNMET_KEY], Unmet)
     check_value(f"cluster.{LIMITS}", config.get(LIMITS), list[Mapping[str, Any]] | None)
     Cluster.slots(1).with_limits(config.get(LIMITS) or (), config.get(ACCOUNTS))
+    check_value(f"cluster.{RESERVATIONS}", config.get(RESERVATIONS), list[Mapping[str, Any]] | None)
+    Reservations.parse(config.get(RESERVATIONS) or (), f"cluster.{RESERVATIONS}")
 
 
 def cost_month(config: Mapping[str, Any], machines: float) -> float | None:
@@ -149,7 +157,14 @@ def _check_faults(config: Mapping[str, Any]) -> None:
         values = config.get(kind)
         if values is None:
             continue
-        _check_keys(f"cluster.{kind}", values, (*keys, _LABEL) if kind == "slowdowns" else keys)
+        if kind == "outages" and isinstance(values, list):
+            Outages.parse(values, "cluster.outages")
+            continue
+        more = (_LABEL,) if kind == "slowdowns" else _FLAGS
+        _check_keys(f"cluster.{kind}", values, (*keys, *more))
+        for key in more:
+            if key in _FLAGS:
+                check_value(f"cluster.{kind}.{key}", values.get(key, False), bool)
         if _LABEL in values:
             check_value(f"cluster.{kind}.{_LABEL}", values[_LABEL], str | None)
         for key in keys:

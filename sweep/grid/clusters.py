@@ -40,6 +40,7 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
     unadmitted = config.get("unadmitted", cluster.unadmitted)
     cluster = cluster.with_partitions(config.get("partitions") or {}, unadmitted)
     cluster = cluster.with_limits(config.get("limits") or (), config.get("accounts"))
+    cluster = cluster.with_reservations(config.get("reservations") or ())
     try:
         check_room(workload, bare)
         check_fits(workload, cluster)
@@ -61,7 +62,9 @@ def with_faults(
     A policy with a lag of its own (`Policy.has_own_lag`) gets no launch lags.
     """
     outages, slowdowns = config.get("outages"), config.get("slowdowns")
-    if outages:
+    if isinstance(outages, list):
+        cluster = cluster.with_outages(faults.Outages.parse(outages))
+    elif outages:
         cluster = cluster.with_outages(faults.draw_outages(cluster.n_machines, seed, **outages))
     if slowdowns:
         speeds = (

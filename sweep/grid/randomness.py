@@ -24,7 +24,9 @@ def ignores_seed(world: str, cluster: Mapping[str, Any], evaluator: Mapping[str,
     `world` is the text of their configuration, its references not resolved.
     """
     is_plain = evaluator.get("name") == "simulation" and not evaluator.get("module")
-    is_drawn = any(map(cluster.get, FAULTS)) or Launch.parse(cluster.get(LAUNCH) or 0.0).is_drawn
+    faults = [cluster.get(kind) for kind in FAULTS]
+    is_drawn = any(fault and not isinstance(fault, list) for fault in faults)
+    is_drawn |= Launch.parse(cluster.get(LAUNCH) or 0.0).is_drawn
     return is_plain and not is_drawn and not _SEED_REFERENCE.search(world)
 
 

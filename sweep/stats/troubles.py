@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.metrics.troubles import OUTAGES, SLOW_PERIODS
+from sim.metrics.troubles import OUTAGES, RESERVATIONS, SLOW_PERIODS
 from sweep.stats.cell_columns import to_float64
 
 _KINDS = {
     "outages": (OUTAGES, "outages of machines", "until_s or mtbf_s"),
+    "reservations": (RESERVATIONS, "reservations of machines", "from_s"),
     "slowdowns": (SLOW_PERIODS, "slow periods", "until_s or every_s"),
 }
 _SIMULATED = "makespan_s"

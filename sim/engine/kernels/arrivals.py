@@ -8,7 +8,7 @@ import math
 
 from sim.base.jit import inlined
 from sim.engine.kernels.caps import may_submit
-from sim.engine.kernels.features import CAPS, INPUTS
+from sim.engine.kernels.features import CAPS, INPUTS, WINDOWS
 from sim.engine.kernels.heaps import due_pop, due_push
 from sim.engine.kernels.lifecycle import open_stage, submit_job
 from sim.engine.kernels.release import (
@@ -103,8 +103,11 @@ def _submit_or_wait(st, j):
 
 @inlined
 def _submit(st, j):
-    """Submit job `j` now, or reject it if a cap is reached."""
+    """Submit job `j` now, or reject it: a cap is reached, or its reservation is over."""
     if CAPS and not may_submit(st, j):
+        fail_job(st, j, REJECTED)
+        return
+    if WINDOWS and st.w_job_over_s[j] <= st.state_f[NOW]:
         fail_job(st, j, REJECTED)
         return
     st.out_job_submit[j] = submitted_at(st, j)

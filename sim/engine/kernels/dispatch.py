@@ -10,12 +10,13 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.choice import score_of
-from sim.engine.kernels.features import BATCHES, CHOOSES, GANGS, USAGE
+from sim.engine.kernels.features import BATCHES, CHOOSES, GANGS, USAGE, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty, demand_row, fits, is_kept, within_cap
 from sim.engine.kernels.rigid.gang import admit_gang, gang_fits, gang_within_cap
 from sim.engine.kernels.state import MACHINE_CHOICE, N_DIRTY
 from sim.engine.kernels.waiting import BY_CAP, FOR_ROOM, is_contested, next_queue, unblock
+from sim.engine.kernels.windows import is_closed_now
 
 
 @inlined
@@ -67,8 +68,8 @@ def machine_for(st, g, row, begin, freed):
     if CHOOSES and st.state_i[MACHINE_CHOICE]:
         return _best_machine(st, g, row, freed)
     if freed:
-        return first_dirty(st, row)
-    return first_fit(st, row, begin)
+        return _first_dirty(st, g, row)
+    return _first_fit(st, g, row, begin)
 
 
 @part
@@ -80,7 +81,7 @@ def _best_machine(st, g, row, freed):
     best, best_score = -1, 0.0
     for i in range(st.state_i[N_DIRTY] if freed else st.state_mach_free.shape[0]):
         machine = st.state_dirty[i] if freed else i
-        if is_kept(st, st.w_stage_demand, row, machine):
+        if _is_barred(st, g, row, machine):
             continue
         if fits(st, row, machine):
             score = score_of(st, g, machine)
@@ -90,21 +91,29 @@ def _best_machine(st, g, row, freed):
 
 
 @part
-def first_fit(st, row, begin):
-    """Return the first machine from `begin` on with room for `row`, -1 for none."""
+def _is_barred(st, g, row, machine):
+    """Tell whether `machine` is kept for others, or closed to stage `g`, of the demand in `row`."""
+    if WINDOWS and is_closed_now(st, st.w_stage_job[g], machine):
+        return True
+    return is_kept(st, st.w_stage_demand, row, machine)
+
+
+@part
+def _first_fit(st, g, row, begin):
+    """Return the first machine from `begin` on with room for stage `g`, -1 for none."""
     for machine in range(begin, st.state_mach_free.shape[0]):
-        if not is_kept(st, st.w_stage_demand, row, machine) and fits(st, row, machine):
+        if not _is_barred(st, g, row, machine) and fits(st, row, machine):
             return machine
     return -1
 
 
 @part
-def first_dirty(st, row):
-    """Return the first machine, of those freed since the last dispatch, with room for `row`."""
+def _first_dirty(st, g, row):
+    """Return the first machine, of those freed since the last dispatch, with room for `g`."""
     best = -1
     for i in range(st.state_i[N_DIRTY]):
         machine = st.state_dirty[i]
-        if is_kept(st, st.w_stage_demand, row, machine):
+        if _is_barred(st, g, row, machine):
             continue
         if (best < 0 or machine < best) and fits(st, row, machine):
             best = machine

@@ -58,6 +58,9 @@ REPLANS = Feature("REPLANS")
 """A main loop and a planning thread (`sim.engine.kernels.rigid.replan`)."""
 PLACES = Feature("PLACES")
 """Reservations name machines, or take from hard shares (`sim.engine.kernels.rigid.places`)."""
+WINDOWS = Feature("WINDOWS")
+"""Machines are closed to jobs in windows that are known beforehand
+(`sim.engine.kernels.windows`)."""
 ENFORCES = Feature("ENFORCES")
 """Jobs are ended at their limit of run time (`sim.engine.kernels.time_limits`)."""
 PREEMPTS = Feature("PREEMPTS")

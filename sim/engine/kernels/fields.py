@@ -88,6 +88,19 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_outage_time", "f8", "*", INPUT),
     ("w_outage_machine", "i4", "*", INPUT),
     ("w_outage_back", "i1", "*", INPUT),
+    ("w_outage_kind", "i1", "*", INPUT),  # `sim.cluster.faults`
+    # windows of each machine that are known beforehand, by begin: [from, until) s
+    ("c_window0", "i8", "M+1:WINDOWS", INPUT),
+    ("c_window_from", "f8", "*", INPUT),
+    ("c_window_until", "f8", "*", INPUT),
+    ("c_window_ahead", "i1", "*", INPUT),  # nothing runs into it
+    ("c_window_owner", "i4", "*", INPUT),  # its reservation, -1 for none
+    ("c_over_s", "f8", "*", INPUT),  # last ends of reservations
+    ("c_pool_machine", "i8", "*", INPUT),  # a machine of each pool, if some are reserved
+    ("w_job_reservation", "i4", "J:WINDOWS", INPUT),  # in which alone it runs, -1 for none
+    ("w_job_may_use", "i8", "J:WINDOWS", INPUT),  # reservations, as bits
+    ("w_job_over_s", "f8", "J:WINDOWS", INPUT),  # last end of its reservation, inf for none
+    ("state_next_over", "i8", "*", INPUT),  # position in c_over_s
     # the cluster, read-only
     # resources in order: rigid ones, which can't be overbooked; fungible ones that decide what
     # fits (F with the rigid ones); the other fungible ones
@@ -211,6 +224,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_met", "f8", "J:RELEASES", 0),  # when they are met, s
     ("state_job_aside", "i1", "J:RELEASES", 0),  # submitted, and waits for others
     ("state_job_begun", "i1", "J:RELEASES", 0),  # a task of it took room
+    ("state_job_first_s", "f8", "J:WINDOWS", nan),  # when one first did, s
     ("state_job_alone", "i1", "J:RELEASES", 0),  # a singleton for which no other is left
     ("state_name_first", "i8", "*", INPUT),  # first entry of each group whose job is left
     ("state_name_running", "i4", "*", INPUT),  # jobs that run
@@ -263,7 +277,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_org_freed", "i1", "O", 0),  # it released room since the last strict dispatch
     # machines
     ("state_mach_free", "i8", "M, R", INPUT),
-    ("state_mach_lost", "i1", "M", 0),
+    ("state_mach_lost", "i1", "M", 0),  # bits of the outages that it has now, 0 for none
     ("state_mach_dirty", "i1", "M", 0),  # 1 freed since the last dispatch, 2 to be retried
     ("state_dirty", "i4", "M", 0),  # list of dirty machines
     ("state_mach_held", "i1", "M:HOLDS", 0),  # kept free for another stage

@@ -9,9 +9,10 @@ them, from ``w_job_held0`` on, each with its machine and devices.
 from sim.base.jit import part
 from sim.engine.kernels.choosing.choice import acquire_devices, set_devices
 from sim.engine.kernels.choosing.devices import n_by_devices, release
-from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS
+from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, WINDOWS
 from sim.engine.kernels.resources import acquire_held, is_kept, release_held
 from sim.engine.kernels.state import CONSTRAINED
+from sim.engine.kernels.windows import is_closed_now
 
 
 @part
@@ -20,6 +21,8 @@ def slots_on(st, j, machine):
     if st.state_mach_lost[machine]:
         return 0
     if (HOLDS or CLASSES) and is_kept(st, st.w_job_slot, j, machine):
+        return 0
+    if WINDOWS and is_closed_now(st, j, machine):
         return 0
     n_slots = st.w_job_min_tasks[j]
     for r in range(st.c_alignment_scale.shape[1]):

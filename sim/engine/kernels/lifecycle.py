@@ -23,6 +23,7 @@ from sim.engine.kernels.features import (
     SCORED,
     SERVICE,
     VARIABLE_ENDS,
+    WINDOWS,
 )
 from sim.engine.kernels.heaps import fin_push, turn_pop, turn_push
 from sim.engine.kernels.held_slots import enter_slot, leave_slots, release_slots
@@ -71,6 +72,7 @@ from sim.engine.kernels.waiting import (
     stage_ready,
     update_wait_queue,
 )
+from sim.engine.kernels.windows import note_first_room
 from sim.workload.kernels.pairs import partner
 
 enter = late("sim.engine.kernels.learning.learning.enter", LEARNS)
@@ -110,6 +112,15 @@ def open_stage(st, g):
         request_refill(st, st.w_stage_job[g])
 
 
+@inlined
+def _takes_room(st, j):
+    """Note that job `j` takes room, if it had none before."""
+    if RELEASES and st.state_job_started[j] == 0:
+        job_starts(st, j)
+    if WINDOWS:
+        note_first_room(st, j)
+
+
 @part
 def start_task(st, g, machine, in_held_slot, count):
     """Start the next task of stage `g` on `machine`, in a slot held by its gang or in free room.
@@ -133,8 +144,7 @@ def start_task(st, g, machine, in_held_slot, count):
         st.state_job_first_started[j] += count
     if in_held_slot:
         flag |= HELD
-    if RELEASES and st.state_job_started[j] == 0:
-        job_starts(st, j)
+    _takes_room(st, j)
     start = now
     if st.state_i[LAUNCH]:
         start = launch(st, j, task, in_held_slot)

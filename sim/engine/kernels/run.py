@@ -50,6 +50,7 @@ from sim.engine.kernels.features import (
     SKIP,
     STRICT,
     VARIABLE_ENDS,
+    WINDOWS,
 )
 from sim.engine.kernels.heaps import fin_pop
 from sim.engine.kernels.jobs import (
@@ -88,8 +89,9 @@ from sim.engine.kernels.state import (
     TIMER,
 )
 from sim.engine.kernels.time_limits import next_limit
-from sim.engine.kernels.timeouts import time_out
+from sim.engine.kernels.timeouts import end_reservations, time_out
 from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, update_wait_queue
+from sim.engine.kernels.windows import next_over
 
 DONE, NEEDS_POLICY, STUCK, FULL, WRONG = range(5)
 
@@ -147,6 +149,8 @@ def run(st, changed, n_changed):
             outages(st)
         if ENFORCES:
             time_out(st)
+        if WINDOWS:
+            end_reservations(st)
         if PREEMPTS:
             stop_leaving(st)
         if SERVICE:
@@ -177,6 +181,8 @@ def _next_time(st):
         time = min(time, st.state_f[CAP_TICK])
     if REPLANS:
         time = min(time, next_wake(st))
+    if WINDOWS:
+        time = min(time, next_over(st))
     if ENFORCES:
         time = next_limit(st, time)
     if PREEMPTS:
@@ -270,6 +276,8 @@ def _count_idle(st):
     idle = st.state_i[N_FIN] == 0 and next_arrival(st) == math.inf
     if ENFORCES:
         idle = idle and st.state_i[N_LIMITED] == 0
+    if WINDOWS:
+        idle = idle and st.state_i[NEXT_OUTAGE] == len(st.w_outage_time)
     if CAPS:
         idle = idle and st.state_f[CAP_TICK] == math.inf
     st.state_i[IDLE_TICKS] = st.state_i[IDLE_TICKS] + 1 if idle else 0

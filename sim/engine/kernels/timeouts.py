@@ -19,6 +19,7 @@ from sim.engine.kernels.service import drop_crossing
 from sim.engine.kernels.state import FAILS, NOW, RECORD
 from sim.engine.kernels.time_limits import drop_first, first_limit, follow_start, is_due
 from sim.engine.kernels.waiting import stage_drained
+from sim.engine.kernels.windows import next_over
 
 
 @inlined
@@ -34,9 +35,22 @@ def time_out(st):
             follow_start(st, j)
 
 
+@inlined
+def end_reservations(st):
+    """End the jobs, by row, whose reservation is over now: those that run, and those that wait."""
+    if next_over(st) > st.state_f[NOW]:
+        return
+    while next_over(st) <= st.state_f[NOW]:
+        st.state_next_over[0] += 1
+    for j in range(len(st.w_job_over_s)):
+        is_over = st.w_job_over_s[j] <= st.state_f[NOW]
+        if is_over and st.state_job_turn[j] >= 0 and st.state_job_left[j] > 0:
+            end_job(st, j, TIMEOUT, TIMED_OUT)
+
+
 @part
 def end_job(st, j, reason, why):
-    """End job `j`, which has started and is not done: it fails, as `why` says."""
+    """End job `j`, which was submitted and is not done: it fails, as `why` says."""
     while st.state_job_ready_head[j] >= 0:
         g = st.state_job_ready_head[j]
         st.state_stage_waiting[g] = 0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import filled, frozen
-from sim.cluster.cap_groups import cap_groups
+from sim.base.arrays import I4, I8, filled, frozen
+from sim.cluster.cap_groups import Groups, cap_groups
 from sim.cluster.exclusive import PARTS
 from sim.cluster.fits import check_task_room, has_enforced_limits, max_running
 from sim.engine.kernels import state as layout
@@ -49,6 +49,7 @@ from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
 from sim.engine.layout.speeds import speed_fields
 from sim.engine.layout.tasks import by_turn, max_priority, turns, uniform_stages
+from sim.engine.layout.windows import kinds_by_windows, outage_fields, window_fields
 from sim.engine.plan import Event, Plan
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def lay_out(
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.preemption is not None or bool(len(cluster.outages))
     enforces = has_enforced_limits(columns, cluster)
-    flags[layout.STOPS] = record_tasks and (restarts or enforces)
+    ends_jobs = enforces or bool(len(cluster.reservations))
+    flags[layout.STOPS] = record_tasks and (restarts or ends_jobs)
     n_binding = n_rigid if variable_ends else n_fit
     n_slots = max_running(demand[:, :n_binding], total[:n_binding], n_tasks)
     flags[layout.N_SLOT_FREE] = n_slots
@@ -109,12 +111,7 @@ def lay_out(
     views["left"][:] = np.diff(columns.stage_task0[columns.job_stage0])
     plans = plan.reservations > 0 or plan.replan is not None
     buckets = "STRICT" not in features and not plans
-    kind, n_kinds = np.zeros(1, np.int32), 1
-    if buckets or "CHOOSES" in features:
-        kind, n_kinds = stage_kinds(columns, cluster, demand)
-    running_kind = np.zeros(n_stages if "CAPS" in features else 1, np.int32)
-    if "CAPS" in features and buckets:
-        kind, running_kind, n_kinds = kinds_by_caps(columns, groups, kind, n_kinds)
+    kind, running_kind, n_kinds = _kinds(columns, cluster, groups, demand, features, buckets)
     choice = ABSENT
     if "CHOOSES" in features:
         choice = lay_out_choice(columns, cluster, plan, order, capacity, flags, n_kinds)
@@ -196,7 +193,8 @@ def lay_out(
         "w_edge0": columns.edge0,
         "w_edge_child": columns.edge_child,
         "w_edge_kind": columns.edge_kind,
-        **cluster.outages.in_order(),
+        **outage_fields(cluster),
+        **window_fields(columns, cluster, mach_pool, "WINDOWS" in features),
         **choice,
         **speed_fields(columns, cluster, "CLASS_SPEEDS" in features),
         "c_mach_scale": counted / np.maximum(capacity.max(axis=0), 1),
@@ -262,6 +260,26 @@ def _durations(columns: Columns, batches: bool) -> dict[str, NDArray[Any]]:
         "w_run_duration": columns.run_duration if batches else absent,
         "state_stage_run": (columns.stage_run0[:-1] if batches else absent).astype(np.int32),
     }
+
+
+def _kinds(
+    columns: Columns,
+    cluster: Cluster,
+    groups: Groups,
+    demand: I8,
+    features: frozenset[str],
+    buckets: bool,
+) -> tuple[I4, I4, int]:
+    """Return the kind of each stage, its kind while caps count its job as running, their number."""
+    kind, n_kinds = np.zeros(1, np.int32), 1
+    if buckets or "CHOOSES" in features:
+        kind, n_kinds = stage_kinds(columns, cluster, demand)
+    running_kind = np.zeros(len(columns.stage_job) if "CAPS" in features else 1, np.int32)
+    if "CAPS" in features and buckets:
+        kind, running_kind, n_kinds = kinds_by_caps(columns, groups, kind, n_kinds)
+    if "WINDOWS" in features and buckets:
+        kind, running_kind, n_kinds = kinds_by_windows(columns, cluster, kind, running_kind)
+    return kind, running_kind, n_kinds
 
 
 def allocate(

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.arrays import I8
+from sim.base.errors import InputError
 from sim.engine.layout.choice import allowed_classes, stage_kinds
 from sim.engine.layout.columns import gang_slots
+from sim.engine.layout.windows import reserved_sets
 from sim.engine.plan import Fit, Plan
 
 if TYPE_CHECKING:
@@ -27,15 +29,21 @@ def machine_pools(
     `demand` and `capacity` have the resources that decide what fits. A task can run, and a slot can
     be, where an empty machine has room for it, and is of its class and partitions; by these alone,
     if sizes make more pools than an int64 has bits. All is one pool on equal machines, of which the
-    last may be smaller, and with other fits than Fit.STRICT.
+    last may be smaller, and with other fits than Fit.STRICT. Machines of a pool have the same
+    reservations.
     """
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
-    is_strict = plan.fit in (Fit.STRICT, Fit.PER_CLASS)
-    if not is_strict or not len(cluster.machine_class):
+    is_strict = plan.fit in (Fit.STRICT, Fit.PER_CLASS) and not cluster.unit
+    by_shape = len(cluster.machine_class) > 0
+    if is_strict and not by_shape and len(cluster.reservations):
+        return _reserved_pools(cluster, n_stages, n_jobs)
+    if not is_strict or not by_shape:
         all_pools = np.ones(max(n_stages, len(capacity), n_jobs), np.int64)
         return all_pools[:n_stages], all_pools[: len(capacity)], all_pools[:n_jobs]
     shape, shape_of = np.unique(
-        np.column_stack([capacity, cluster.machine_class]), axis=0, return_inverse=True
+        np.column_stack([capacity, reserved_sets(cluster), cluster.machine_class]),
+        axis=0,
+        return_inverse=True,
     )
     allowed = allowed_classes(columns, cluster)
     kind, n_kinds = stage_kinds(columns, cluster, demand)
@@ -53,11 +61,33 @@ def machine_pools(
     runs = in_class.copy()
     for r in range(demand.shape[1]):
         runs &= need[:, r, None] <= shape[:, r]
-    distinct, pool_of = np.unique(runs, axis=1, return_inverse=True)
+    reserved = shape[:, -2]
+    distinct, pool_of = np.unique(np.vstack([runs, reserved]), axis=1, return_inverse=True)
     if distinct.shape[1] > MAX_POOLS:
-        distinct, pool_of = np.unique(in_class, axis=1, return_inverse=True)
+        distinct, pool_of = np.unique(np.vstack([in_class, reserved]), axis=1, return_inverse=True)
+    _check_number(distinct.shape[1])
+    distinct = distinct[:-1] > 0
     bits = np.left_shift(1, np.arange(distinct.shape[1], dtype=np.int64))
     pools = (distinct * bits).sum(axis=1)[need_of.ravel()]
     job_pools = np.full(n_jobs, -1, np.int64)
     job_pools[columns.job_min_tasks > 0] = pools[n_kinds:]
     return pools[kind], bits[pool_of.ravel()[shape_of.ravel()]], job_pools
+
+
+def _reserved_pools(cluster: Cluster, n_stages: int, n_jobs: int) -> tuple[I8, I8, I8]:
+    """Return pools as `machine_pools` does where they differ by reservations alone."""
+    sets = reserved_sets(cluster)
+    n_pools = int(sets.max()) + 1
+    _check_number(n_pools)
+    every = np.int64(2**n_pools - 1)
+    return np.full(n_stages, every), np.left_shift(1, sets), np.full(n_jobs, every)
+
+
+def _check_number(n_pools: int) -> None:
+    if n_pools > MAX_POOLS:
+        raise InputError(
+            f"reservations and classes of machines make {n_pools} sets of machines, at most "
+            f"{MAX_POOLS} in strict order; reserve the same machines together, or set policy.fit "
+            "to skip",
+            rule="too many sets of machines",
+        )

@@ -19,6 +19,7 @@ from sim.engine.kernels import features as has
 from sim.engine.kernels import launch as lag
 from sim.engine.kernels import state as register
 from sim.engine.layout.caps import has_minutes
+from sim.engine.layout.windows import has_windows
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
 from sim.engine.plan.choice import Machine
 from sim.engine.plan.preemption import WhenPreempted
@@ -36,7 +37,7 @@ _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 _WIDE_BATCHES = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
 _WIDE = {*_WIDE_BATCHES, has.VARIABLE_ENDS, has.CHOOSES}
 """Features of wide variants. Those that few runs have are not among them: caps, releases, limits of
-run time, speeds by class, and tiers of partitions."""
+run time, windows, speeds by class, and tiers of partitions."""
 
 
 def select_features(
@@ -119,19 +120,21 @@ def _needed(
     releases = columns.releases.exist
     inputs = releases or bool(columns.job_input_mode.any())
     variable_ends = remote or len(cluster.outages) or len(cluster.slowdowns)
+    variable_ends = variable_ends or len(cluster.reservations)
     variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
     preempts = plan.preemption is not None
     variable_ends = variable_ends or preempts
     enforces = has_enforced_limits(columns, cluster)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
     plans = bool(plan.reservations or plan.replan)
+    windows = has_windows(columns, cluster, plan)
     fit = Fit.SKIP if plans else plan.fit
     if fit in (Fit.STRICT, Fit.PER_CLASS):
         fit = Fit.PER_CLASS if in_pools else Fit.STRICT
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
     overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     pool = False
-    if cluster.unit and not (gangs or scored or plans or preempts):
+    if cluster.unit and not (gangs or scored or plans or preempts or windows):
         fit = Fit.STRICT  # equal demands: the room of one task fits any other
         rare = (
             limits
@@ -147,8 +150,8 @@ def _needed(
         simple = cluster.queue_mode == "global" and not lags
         pool = not rare and in_order and true_durations and simple and not groups
     tiers = not cluster.unit and has_tiers(cluster)
-    if (groups or preempts or tiers) and fit == Fit.STRICT:
-        fit = Fit.PER_CLASS  # of a single pool
+    if fit == Fit.STRICT and (groups or preempts or tiers or len(cluster.reservations)):
+        fit = Fit.PER_CLASS  # of a single pool, or of those that are reserved
     needed = {
         has.POOL: pool,
         has.STRICT: fit == Fit.STRICT,
@@ -171,9 +174,10 @@ def _needed(
         has.ENFORCES: enforces,
         has.PREEMPTS: preempts,
         has.CHECKPOINTS: saves_work(columns, cluster, plan),
+        has.WINDOWS: windows,
         has.RESERVES: plan.reservations > 0,
         has.REPLANS: plan.replan is not None,
-        has.PLACES: reserves_places(cluster, plan),
+        has.PLACES: reserves_places(columns, cluster, plan),
         has.CAPS: bool(groups),
         has.TIERS: tiers,
         has.CHOOSES: not cluster.unit
@@ -184,9 +188,10 @@ def _needed(
     return {feature for feature, is_needed in needed.items() if is_needed}
 
 
-def reserves_places(cluster: Cluster, plan: Plan) -> bool:
-    """Tell whether reservations name machines, or are of several queues."""
-    return plan.reservations > 0 and (not cluster.unit or cluster.queue_mode != "global")
+def reserves_places(columns: Columns, cluster: Cluster, plan: Plan) -> bool:
+    """Tell whether reservations name machines, are of several queues, or go by windows."""
+    is_pool = cluster.unit and cluster.queue_mode == "global"
+    return plan.reservations > 0 and (not is_pool or has_windows(columns, cluster, plan))
 
 
 def saves_work(columns: Columns, cluster: Cluster, plan: Plan) -> bool:
@@ -246,7 +251,7 @@ def registers(
     flags[register.RESERVATIONS] = plan.reservations
     if not cluster.unit:
         flags[register.HELD_MACHINES] = min(plan.held_machines, len(cluster.capacity))
-    flags[register.BY_PLACE] = reserves_places(cluster, plan)
+    flags[register.BY_PLACE] = reserves_places(columns, cluster, plan)
     if cluster.launch:
         flags[register.LAUNCH] = lag.BETWEEN if cluster.launch.between else lag.DRAWN
     if plan.preemption is not None:

@@ -41,11 +41,11 @@ MECHANISMS = (
     *("dependencies", "begin times", "singletons"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
-    *("tiers", "admission", "exclusive"),
+    *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
-    *("preemption", "checkpoints", "tiers", "admission"),
+    *("preemption", "checkpoints", "tiers", "admission", "known outages", "reserved machines"),
 }
 """Mechanisms that no wide variant has."""
 LEAN = (
@@ -113,6 +113,31 @@ LEAN = (
     ("admission", "limits", "inputs"),
     ("admission", "caps", "reservations"),
     ("admission", "tiers", "per class", "gangs"),
+    ("reserved machines", "reservations"),
+    ("reserved machines", "reservations", "pool"),
+    ("reserved machines", "planning"),
+    ("reserved machines", "planning", "known outages"),
+    ("reserved machines", "barriers"),
+    ("reserved machines", "per class", "classes", "gangs"),
+    ("reserved machines", "per class", "limits"),
+    ("reserved machines", "skip", "gangs"),
+    ("reserved machines", "holds"),
+    ("reserved machines", "pack", "fungible"),
+    ("reserved machines", "evictions"),
+    ("reserved machines", "pool", "outages"),
+    ("known outages", "reservations"),
+    ("known outages", "reservations", "pool"),
+    ("known outages", "planning"),
+    ("known outages", "planning", "pool"),
+    ("known outages", "drains", "reservations", "outages"),
+    ("known outages", "drains", "planning", "outages"),
+    ("known outages", "limits", "skip", "gangs"),
+    ("known outages", "limits", "pool", "skip"),
+    ("known outages", "limits", "pack", "fungible"),
+    ("known outages", "limits", "per class", "classes"),
+    ("known outages", "limits", "holds"),
+    ("known outages", "limits", "evictions"),
+    ("known outages", "limits", "launch lags", "skip"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -218,6 +243,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))
             if rng.random() < 0.5:
                 job["requested_s"] = float(rng.choice([1.0, 3.0, 10.0]))
+        if "reserved machines" in on:
+            job["reservation"] = str(rng.choice(["", "", "x", "y"]))
         job |= _release(rng, on, clock, [f"j{u}" for u in range(n_jobs) if order[u] < order[i]])
         if "after" in job:
             job["after"] = _without_inputs(job)
@@ -416,15 +443,10 @@ def _rules(rng: np.random.Generator, on: set[str]) -> World:
 def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
     """Draw what happens to a cluster: outages, slow periods, lags."""
     times: World = {}
-    if "outages" in on:
-        rows = []
-        for machine in range(1 if "pool" in on else n_machines):
-            clock = 0.0
-            for _ in range(int(rng.integers(0, 3))):
-                down_s = clock + float(rng.choice([0.0, 0.5, 1.0, 2.5, 3.0]))
-                clock = down_s + float(rng.choice([0.5, 1.0, 1.5, 3.0]))
-                rows.append([machine, down_s, clock])
-        times["outages"] = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+    if on & {"outages", "drains", "known outages"}:
+        times["outages"] = _outages(rng, on, 1 if "pool" in on else n_machines)
+    if "reserved machines" in on:
+        times["reservations"] = _reservations(rng, 1 if "pool" in on else n_machines)
     if "slow periods" in on:
         n_bounds = int(rng.integers(2, 5))
         bounds = sorted(rng.choice([0.0, 0.75, 2.0, 3.5, 6.0], n_bounds, replace=False).tolist())
@@ -439,6 +461,37 @@ def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
     if "stage lags" in on:
         times["stage_lag_s"] = float(rng.choice(lags[1:]))
     return times
+
+
+def _reservations(rng: np.random.Generator, n_machines: int) -> list[World]:
+    """Draw windows of two reservations, of which one may be used by a user's jobs."""
+    rows = []
+    for name in ("x", "y"):
+        for _ in range(int(rng.integers(1, 3))):
+            from_s = float(rng.choice([0.0, 0.5, 1.0, 2.0, 4.0]))
+            machines = rng.choice(n_machines, rng.integers(1, n_machines + 1), replace=False)
+            row: World = {"name": name, "machine": machines.tolist(), "from_s": from_s}
+            row["until_s"] = from_s + float(rng.choice([1.0, 2.5, 4.0, 9.0]))
+            if rng.random() < 0.2:
+                row["users"] = ["u0"]
+            rows.append(row)
+    return rows
+
+
+def _outages(rng: np.random.Generator, on: set[str], n_machines: int) -> list[list[Any]]:
+    """Draw the columns of outages: machine, begin and end, and whether it is known, and a drain."""
+    rows = []
+    kinds = [(False, False)] * ("outages" in on) + [(False, True)] * ("drains" in on)
+    kinds += [(True, False)] * ("known outages" in on)
+    kinds += [(True, True)] * (on >= {"drains", "known outages"})
+    for machine in range(n_machines):
+        for known, drain in kinds:
+            clock = 0.0
+            for _ in range(int(rng.integers(0, 3))):
+                down_s = clock + float(rng.choice([0.0, 0.5, 1.0, 2.5, 3.0]))
+                clock = down_s + float(rng.choice([0.5, 1.0, 1.5, 3.0]))
+                rows.append([machine, down_s, clock, known, drain])
+    return [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
 
 
 def _policy(rng: np.random.Generator, on: set[str]) -> World:
@@ -585,6 +638,8 @@ def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
         cluster = sim.Cluster.machines(**spec["machines"], fungible=fungible)
     else:
         cluster = sim.Cluster.mixed(spec["kinds"], fungible=fungible)
+    if spec.get("reservations"):
+        cluster = cluster.with_reservations(spec["reservations"])
     if "outages" in spec:
         cluster = cluster.with_outages(Outages.from_columns(*spec["outages"]))
     if "slowdowns" in spec:

@@ -27,6 +27,7 @@ from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
 from tests.sim.engine.reference_speeds import Speeds
+from tests.sim.engine.reference_windows import Windows
 
 INF = math.inf
 MAX_IDLE_TICKS = 1000
@@ -63,6 +64,7 @@ class _Run(
     Releasing,
     Replanning,
     Speeds,
+    Windows,
 ):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = with_default_times(workload.columns, cluster)
@@ -181,18 +183,13 @@ class _Run(
         pack = self.plan.fit == Fit.PACK and self.plan.packing.overbook
         self.speeds = list(zip(*(x.tolist() for x in cluster.slowdowns.steps()), strict=True))
         fails = len(self.c.attempt_s) > 0
-        self.down = set()
-        self.outages = sorted(
-            event
-            for m, down_s, up_s in zip(*cluster.outages.columns, strict=True)
-            for event in ((down_s, int(m), 1), (up_s, int(m), 0))
-        )
-        self.has_outages = bool(self.outages)
-        preempts = self.plan.preemption is not None
-        self.restarts = bool(self.outages) or fails or preempts
+        self._init_outages(cluster)
+        self.has_outages = len(cluster.outages) > 0
+        self.restarts = self.has_outages or fails or self.plan.preemption is not None
         self.variable_ends = (
             self.restarts
             or self.enforces
+            or len(cluster.reservations) > 0
             or len(self.speeds) > 1
             or len(self.deciding) < len(names)
             or (pack and bool(self.fungible))
@@ -221,6 +218,7 @@ class _Run(
             while self.outages and self.outages[0][0] <= self.now:
                 self._outage(*self.outages.pop(0)[1:])
             self._time_out_jobs()
+            self._end_reservations()
             self._stop_leaving()
             for j in range(self.n_jobs):
                 while self._crossing(j) <= self.now:
@@ -263,6 +261,7 @@ class _Run(
         times = [self.cap_tick] + [e[0] for e in self.running]
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
+        times += [time for j in range(self.n_jobs) if (time := self._over_at(j)) > self.now]
         times += [self._crossing(j) for j in range(self.n_jobs)]
         times += [row[0] for row in self.leaving]
         times += [self._limit_end(j) for j in range(self.n_jobs)]
@@ -494,13 +493,8 @@ class _Run(
             self._release_slots(j)
         self.stopping = set()
 
-    def _outage(self, machine, lost):
-        self._emit(Event.FAULT, machine)
-        if not lost:
-            self.down.remove(machine)
-            self.freed.add(machine)
-            return
-        self.down.add(machine)
+    def _lose(self, machine):
+        """Stop what runs on a machine, and the gangs with slots there."""
         for entry in [e for e in self.running if e[3] == machine]:
             self._stop_task(entry, "machine lost")
         for j in range(self.n_jobs):
@@ -781,6 +775,8 @@ class _Run(
             self.unit or self.allowed_on[g][m] for g in self.job_stages[j]
         ):
             return 0
+        if self._is_closed_now(j, m):
+            return 0
         room = [max(self.free[m][r], 0) // slot[r] for r in self.deciding if slot[r] > 0]
         return min([*room, self._slots_by_devices(slot, m), int(self.c.job_min_tasks[j])])
 
@@ -857,7 +853,7 @@ class _Run(
             heads = {}
             for g in self._waiting():
                 q = self._queue(g)
-                is_blocked = self._machines_of(g) <= blocked.get(q, set()) or self._passes(g)
+                is_blocked = self._blocks(g) <= blocked.get(q, set()) or self._passes(g)
                 if not is_blocked and (q not in heads or self._rank(g) < self._rank(heads[q])):
                     heads[q] = g
             if not heads and self.cap_groups and started:
@@ -874,10 +870,15 @@ class _Run(
             if self.plan.preemption and self._preempt(g, barred):
                 blocked, started = {}, False
                 continue
-            blocked[q] = barred | self._machines_of(g)
+            blocked[q] = barred | self._blocks(g)
+
+    def _blocks(self, g):
+        """Return the machines that stage g blocks while it waits: none that is reserved now."""
+        j = int(self.c.stage_job[g])
+        return {m for m in self._machines_of(g) if not self._is_reserved(j, m)}
 
     def _machines_of(self, g):
-        """Return the machines that stage g blocks while it waits: all, or those it can run on."""
+        """Return the machines that stage g may block: all, or those it can run on."""
         machines, j = range(len(self.free)), int(self.c.stage_job[g])
         if not len(self.world.cluster.machine_class):
             return set(machines)
@@ -920,6 +921,7 @@ class _Run(
         for m, (free, capacity) in enumerate(zip(self.free, self.capacity, strict=True)):
             never = any(demand[r] > capacity[r] for r in self.deciding)
             never |= not all(self.unit or self.allowed_on[h][m] for h in stages)
+            never |= self._is_closed_now(j, m)
             if m not in self.down and not never:
                 lacks = [
                     (demand[r] - free[r]) * (1.0 / max(1, *(c[r] for c in self.capacity)))

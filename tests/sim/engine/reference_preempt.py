@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -197,6 +198,7 @@ class Preempting:
         j = int(self.c.stage_job[g])
         if self.claims.get(j, -math.inf) > self.now:
             return False
+        barred = {*barred, *self._closed_to_start(j)}
         chosen, fits = [], lambda: self._fits_now(g, barred)
         if fits():
             return False
@@ -262,7 +264,7 @@ class Preempting:
             if not stages or (self._is_listed() and self._holds(j)):
                 continue
             g = min(stages, key=lambda g: (self.plan.stages["key"][g], g))
-            if self._fits_now(g, ()):
+            if self._fits_now(g, self._closed_to_start(j)):
                 self._start_preempting(g, ())
         self.claimants = []
 
@@ -278,6 +280,19 @@ class Preempting:
 
     def _why_stopped(self):
         return "evicted" if self.plan.preemption.by == Right.LIMIT else "preempted"
+
+    def _closed_to_start(self, j):
+        """Return the machines that windows close to job j by its expected end, if it has one."""
+        machines = range(len(self.free))
+        if self.plan.replan:
+            job, clock = SimpleNamespace(name=j), self._clock()
+            end = clock + self._limit_s(j)
+            return {m for m in machines if self._is_node_closed(job, m, clock, end)}
+        if self.plan.reservations:
+            expected_s = float(self.plan.jobs["expected_s"][j])
+            end = max(self.now + self._next_lag(self._first_task(j)) + expected_s, self.now)
+            return {m for m in machines if self._is_closed(j, m, self.now, end)}
+        return set()
 
     def _fits_now(self, g, barred):
         j = int(self.c.stage_job[g])

@@ -117,7 +117,7 @@ class Releasing:
             self._fail(j)
 
     def _arrive(self, j):
-        if not self._may_submit(j):
+        if not self._may_submit(j) or self._over_at(j) <= self.now:
             self._fail(j, why=3)
             return
         self.view["turn"][j] = len(self.submitted)

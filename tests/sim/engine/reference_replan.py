@@ -66,6 +66,28 @@ class State:
     n_by_devices: Callable[[Job, int], float] = lambda job, node: math.inf
     #: whether a job exceeds a cap, and so "passes" or "blocks"
     over: Callable[[Job], str | None] = lambda job: None
+    #: nodes on which nothing starts now; whether one is closed to a job between two times, by a
+    #: window that is known beforehand; the ends of these, and what the clock is ahead of them
+    absent: frozenset[int] = frozenset()
+    is_closed: Callable[[Job, int, float, float], bool] = lambda job, node, begin, end: False
+    openings: Callable[[Job, float], tuple[bool, Sequence[float]]] = lambda job, after: (False, ())
+    clock_s: float = 0.0
+
+    def closed(self, job: Job, begin: float, end: float) -> set[int]:
+        """Return the nodes that are closed to a job between two times."""
+        return {n for n in range(len(self.free)) if self.is_closed(job, n, begin, end)}
+
+    def opening(self, job: Job, begin: float, resolution: int) -> int | None:
+        """Return when to look again: 1 s behind the first end of a window, rounded up.
+
+        For a job with a reservation: when that begins.
+        """
+        has_own, times = self.openings(job, begin - self.clock_s)
+        if not times:
+            return None
+        if has_own:
+            return max(math.ceil(self.clock_s + min(times)), begin + 1)
+        return math.ceil((self.clock_s + min(times)) / resolution) * resolution + 1
 
     def usable(self, job: Job) -> set[int]:
         return set(range(len(self.free)) if job.usable is None else job.usable)
@@ -124,11 +146,13 @@ def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool
         over = state.over(job)
         if over == "passes" or (not over and state.is_capped(job)):
             continue
-        allowed = state.usable(job) - state.completing - barred
+        usable = state.usable(job) - state.absent - state.closed(job, state.now, state.now)
+        closed = state.closed(job, state.now, state.now + job.limit_s)
+        allowed = usable - closed - state.completing - barred
         nodes = choose(free, allowed, job, lambda n, job=job: state.n_by_devices(job, n))
         nodes = None if over else nodes
         if nodes is None:
-            barred |= state.usable(job)
+            barred |= usable
             continue
         _take(free, nodes, job.demand, -1)
         state.start(job.name, nodes)
@@ -156,7 +180,6 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
             continue
         may_reserve = settings.reserve == 0 or reserved < settings.reserve
         later, counted = now, False
-        usable = state.usable(job)
 
         def max_tasks(n, job=job):
             return state.n_by_devices(job, n)
@@ -164,6 +187,8 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
         while True:
             begin, later = later, 0
             end = max(begin, now) + job.limit_s
+            closed = state.closed(job, begin, end)
+            usable = state.usable(job) - closed - (state.absent if begin <= now else set())
             allowed = set(usable)
             for k, (first, last, nodes) in enumerate(profile):
                 has_next = last > begin and k + 1 < len(profile)
@@ -173,6 +198,9 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
                     if first > end:
                         break
                     allowed &= nodes
+            opening = state.opening(job, begin, resolution) if closed else None
+            if opening is not None and opening < horizon and not 0 < later <= opening:
+                later = opening
             if not allowed:
                 if later and may_reserve:
                     continue
@@ -421,7 +449,7 @@ class Replanning:
         marked = any(
             min(room(after.free[n], job), after.n_by_devices(job, n)) > 0
             for job in first
-            for n in after.usable(job)
+            for n in after.usable(job) - after.absent
         )
         if starts or marked:
             self.last_update = self.last_plan
@@ -451,11 +479,11 @@ class Replanning:
 
     def _usable_nodes(self, j):
         if self._is_pool():
-            return frozenset() if self.down else None
+            return frozenset() if self.unforeseen else None
         return frozenset(
             n
             for n in range(len(self.free))
-            if n not in self.down and all(self.allowed_on[g][n] for g in self.job_stages[j])
+            if n not in self.unforeseen and all(self.allowed_on[g][n] for g in self.job_stages[j])
         )
 
     def _over(self, job):
@@ -488,7 +516,21 @@ class Replanning:
             for j in sorted(self.expected_end)
         ]
         hooks = self._start_on, self._is_capped, self._n_by_devices, self._over
-        return State(self._clock(), free, completing, running, *hooks)
+        absent = range(len(free)) if self._is_pool() and self.down else self.down
+        clock_s = self.plan.replan.clock_s
+        windows = frozenset(absent), self._is_node_closed, self._look_again_at, clock_s
+        return State(self._clock(), free, completing, running, *hooks, *windows)
+
+    def _look_again_at(self, job, after):
+        """Tell whether a job asks for a reservation; list its begins, or else the ends to come."""
+        own = self.asks_for[job.name]
+        if own is not None:
+            return True, [row[1] for row in self.windows if row[4] == own and row[1] > after]
+        return False, [row[2] for row in self.windows if after <= row[2] < math.inf]
+
+    def _is_node_closed(self, job, node, begin, end):
+        clock_s, machine = self.plan.replan.clock_s, 0 if self._is_pool() else node
+        return self._is_closed(job.name, machine, begin - clock_s, end - clock_s)
 
     def _start_replanned(self, j):
         """Start job j where it fits now, whatever is planned for others; tell whether it did."""
@@ -504,7 +546,8 @@ class Replanning:
         state = self._cluster()
         nodes = None
         if not self._is_capped(job):
-            usable = state.usable(job)
+            closed = state.closed(job, state.now, state.now + job.limit_s)
+            usable = state.usable(job) - state.absent - closed
             nodes = choose(state.free, usable, job, lambda n: self._n_by_devices(job, n))
         if nodes is None:
             return False

@@ -41,7 +41,9 @@ def reserve(run, first: int = -1) -> bool:
 
     def least_room(claims, begin, j, m):
         """Return the least room on machine m, of each resource, while j would run."""
-        if m in run.down or not may_hold(j, m):
+        if m in (run.down if begin == (now, 0) else run.unforeseen) or not may_hold(j, m):
+            return None
+        if run._is_closed(j, m, begin[0], end_of(begin, j)[0]):
             return None
         rooms = []
         for moment in moments(claims, begin, j):
@@ -125,7 +127,8 @@ def reserve(run, first: int = -1) -> bool:
     reserves_all = plan.reservations == NO_LIMIT
     released = bool(run.freed)
     run.freed = set()
-    if run.unit and run.down:
+    by_place = not run.unit or run.world.cluster.queue_mode != "global" or run.windows
+    if run.down and not by_place:
         return False
     for j in [j for j in jobs if run._rigid_over(j) == "passes"]:
         jobs.remove(j)
@@ -168,7 +171,8 @@ def reserve(run, first: int = -1) -> bool:
             continue
         if j in stored:
             claims.remove(stored[j])
-        begins = sorted([(now, 0), *(end for _, end, _, _ in claims)])
+        openings = [(time, 1) for time in run._openings()]
+        begins = sorted([(now, 0), *(end for _, end, _, _ in claims), *openings])
         begin = next((moment for moment in begins if places(claims, moment, j)), None)
         if begin is None:  # machines are lost
             run.reserved.pop(j, None)
@@ -178,7 +182,7 @@ def reserve(run, first: int = -1) -> bool:
         if begin == (now, 0):
             start(j, machines)
         else:
-            n_reserved[counted_in] += 1
+            n_reserved[counted_in] += run.asks_for[j] is None  # else nobody else may have its room
             if reserves_all:
                 run.reserved[j] = (begin[0], machines)
     for j in sorted(rest, key=lambda j: (-run.tier[j], plan.jobs["fill_key"][j])):

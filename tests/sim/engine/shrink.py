@@ -34,6 +34,7 @@ def _candidates(world: World) -> Iterator[World]:
     for part in (
         *(
             "outages",
+            "reservations",
             "slowdowns",
             "launch",
             "stage_lag_s",
@@ -46,7 +47,7 @@ def _candidates(world: World) -> Iterator[World]:
         if part in world["cluster"]:
             yield _with(world, "cluster", part)
     for j, job in enumerate(world["jobs"]):
-        for name in ("after", "begin_s", "singleton"):
+        for name in ("after", "begin_s", "singleton", "reservation"):
             if job.get(name):
                 changed = copy.deepcopy(world)
                 del changed["jobs"][j][name]

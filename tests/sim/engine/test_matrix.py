@@ -25,6 +25,7 @@ OTHERS = (
     *("slow periods", "fungible", "choice", "speeds", "limits", "callbacks", "caps"),
     *("dependencies", "begin times", "singletons", "evictions", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive"),
+    *("drains", "known outages", "reserved machines"),
 )
 
 REFUSED = {

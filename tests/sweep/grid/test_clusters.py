@@ -162,6 +162,30 @@ def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
     assert clusters.with_faults(bare, config(outages=None), 1) is bare
 
 
+def test_machines_may_be_reserved(workload: Workload) -> None:
+    rows = [{"name": "course", "machine": 1, "from_s": 5.0, "until_s": 9.0}]
+    built = clusters.build_for(
+        workload, config(shape={"cpu": 4}, count=3, reservations=rows), 1.0
+    ).cluster
+    assert built.reservations.names == ("course",)
+    with pytest.raises(InputError, match=r"cluster\.reservations\[0\]\.name must be"):
+        cluster_checks.check(config(reservations=[{"machine": 1, "from_s": 5.0}]))
+    with pytest.raises(InputError, match=r"cluster\.reservations must be"):
+        cluster_checks.check(config(reservations=3))
+
+
+def test_outages_may_be_listed_or_be_known_beforehand() -> None:
+    bare = Cluster.machines(3, cpu=1)
+    rows = [{"machine": [0, 2], "from_s": 5.0, "until_s": 9.0, "known": True}]
+    first, other = (clusters.with_faults(bare, config(outages=rows), seed) for seed in (1, 2))
+    assert first.outages.machine.tolist() == other.outages.machine.tolist() == [0, 2]
+    assert first.outages.is_known.all()
+    drawn = {"mtbf_s": 50.0, "repair_s": 9.0, "until_s": 300, "drain": True}
+    drains = clusters.with_faults(bare, config(outages=drawn), 1).outages
+    assert drains.is_drain.all()
+    assert not drains.is_known.any()
+
+
 def test_launch_lags_are_drawn_from_the_seed(workload: Workload) -> None:
     bare = clusters.build_for(workload, config(shape={"cpu": 4}), 1.0).cluster
     lags: tuple[tuple[Any, list[float]], ...] = (
@@ -227,7 +251,15 @@ def test_limits_are_enforced_or_not(enforce: Any) -> None:
 @pytest.mark.parametrize(
     ("faults", "text"),
     [
-        ({"outages": 3}, r"cluster\.outages has the keys mtbf_s, repair_s, until_s, or is null"),
+        (
+            {"outages": 3},
+            r"cluster\.outages has the keys mtbf_s, repair_s, until_s, known, drain, or",
+        ),
+        ({"outages": [{"machine": 0}]}, r"cluster\.outages\[0\] names no from_s"),
+        (
+            {"outages": {"mtbf_s": 3, "repair_s": 1, "until_s": 9, "known": 1}},
+            r"cluster\.outages\.known must be true or false",
+        ),
         ({"outages": {"mtbf": 3}}, "mtbf_s"),
         ({"outages": {"mtbf_s": 3, "repair_s": 0, "until_s": 9}}, r"repair_s must be .* not 0"),
         (

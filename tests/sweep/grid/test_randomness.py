@@ -59,6 +59,7 @@ def trace(tmp_path: Path) -> list[str]:
         (["policy=fifo,random"], False),
         (["policy=fifo", "cluster.count=3"], True),
         (["policy=fifo", "cluster.outages={mtbf_s:9,repair_s:1,until_s:9}"], False),
+        (["policy=fifo", "cluster.outages=[{machine:0,from_s:5,until_s:9}]"], True),
         (["policy=fifo", "cluster.launch_s=0.5"], True),
         (["policy=fifo", "cluster.launch_s={low:0.5,high:1}"], False),
         (["policy=fifo", "cluster.launch_s=[0.5,1]"], False),

@@ -25,6 +25,7 @@ from sim.engine.kernels.features import (
     SCORED,
     SERVICE,
     STRICT,
+    WINDOWS,
 )
 from sim.engine.kernels.heaps import turn_push
 from sim.engine.kernels.held_slots import leave_slots, release_slots
@@ -280,25 +281,30 @@ def _stage_of(st, j, task):
 
 
 FAULT = 64
+STOPS_TASKS = 5
+"""Bits of outages in which machines are lost; in the others they are drained."""
 
 
 @inlined
 def outages(st):
-    """Lose and recover the machines that are due."""
+    """Lose, drain and recover the machines that are due."""
     i, now = st.state_i[NEXT_OUTAGE], st.state_f[NOW]
     while i < len(st.w_outage_time) and st.w_outage_time[i] <= now:
         machine = st.w_outage_machine[i]
+        kind = st.w_outage_kind[i]
         if st.w_outage_back[i]:
-            st.state_mach_lost[machine] = 0
+            st.state_mach_lost[machine] &= ~kind
             freed(st, machine)
         else:
-            st.state_mach_lost[machine] = 1
+            st.state_mach_lost[machine] |= kind
+        if not st.w_outage_back[i] and kind & STOPS_TASKS:
             while st.state_mach_slot[machine] >= 0:
                 slot = st.state_mach_slot[machine]
                 stop_and_requeue(st, slot, MACHINE_LOST)
             if GANGS:
                 _list_holders(st, machine)
                 stop_gangs(st, GANG_STOPPED)
-        emit(st, FAULT, machine)
+        if not WINDOWS or kind > 0:
+            emit(st, FAULT, machine)
         i += 1
     st.state_i[NEXT_OUTAGE] = i

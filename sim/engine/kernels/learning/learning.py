@@ -10,7 +10,7 @@ start nothing, so that it is passed over.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import ENFORCES, PREEMPTS
+from sim.engine.kernels.features import ENFORCES, PREEMPTS, WINDOWS
 from sim.engine.kernels.state import (
     ESTIMATES,
     IS_REFINED,
@@ -95,8 +95,8 @@ def _learn(st):
     n_live = 0
     for i in range(st.state_i[N_LIVE]):
         g = st.state_live[i]
-        is_left = st.state_stage_left[g] > 0
-        if (ENFORCES or PREEMPTS) and is_left and st.state_job_left[st.w_stage_job[g]] == 0:
+        is_ended = st.state_job_left[st.w_stage_job[g]] == 0
+        if (ENFORCES or PREEMPTS or WINDOWS) and st.state_stage_left[g] > 0 and is_ended:
             continue  # its job was ended, or cancelled
         if st.state_stage_left[g] > 0:
             st.state_live[n_live] = g

@@ -10,13 +10,14 @@ from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import gang_kind, is_waiting_gang, list_bucket
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PREEMPTS
+from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PREEMPTS, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
 from sim.engine.kernels.state import BARRED, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
+from sim.engine.kernels.windows import is_reserved
 
 preempt_for = late("sim.engine.kernels.preemption.preempt.preempt_for", PREEMPTS)
 
@@ -32,6 +33,7 @@ def dispatch_classes(st):
         if CAPS and g < 0 and may_retry and len(st.c_group_cap) > 0:
             is_barred = may_retry = False
             st.state_queue_barred[:] = 0
+            hint_stage = -1  # machines before the hint were barred, perhaps
             continue
         if g < 0:
             break
@@ -48,7 +50,7 @@ def dispatch_classes(st):
                 is_barred = may_retry = False
                 hint_stage = -1
             else:
-                st.state_queue_barred[queue] = barred | st.w_job_pools[j]
+                st.state_queue_barred[queue] = barred | _open_pools(st, j, st.w_job_pools[j])
                 is_barred = True
             continue
         row, machine = demand_row(st, g), -1
@@ -60,10 +62,10 @@ def dispatch_classes(st):
             hint_stage = -1
             continue
         if machine < 0:
-            st.state_queue_barred[queue] = barred | st.w_stage_pools[g]
+            st.state_queue_barred[queue] = barred | _open_pools(st, j, st.w_stage_pools[g])
             is_barred = True
             continue
-        hint_stage, hint = g, machine
+        hint_stage, hint = g, machine if st.state_queue_barred[queue] == barred else 0
         one_queue = len(st.state_queue_root) == 1
         start_task(st, g, machine, False, startable(st, g, machine) if BATCHES and one_queue else 1)
         may_retry |= is_barred  # others may pass the job that barred
@@ -80,11 +82,24 @@ def _first_unbarred(st):
             continue
         g = st.state_bucket_root[position]
         barred = st.state_queue_barred[st.state_bucket_queue[position]]
-        if st.w_stage_pools[g] & ~barred and (best < 0 or goes_before(st, g, best)):
+        pools = _open_pools(st, st.w_stage_job[g], st.w_stage_pools[g])
+        if pools & ~barred and (best < 0 or goes_before(st, g, best)):
             if CAPS and is_passed_over(st, g):
                 continue  # and so is all of its bucket
             best = g
     return best
+
+
+@part
+def _open_pools(st, j, pools):
+    """Return those of `pools` off which no reservation keeps job `j` now."""
+    if not WINDOWS:
+        return pools
+    for k in range(len(st.c_pool_machine)):
+        machine = st.c_pool_machine[k]
+        if is_reserved(st, j, machine):
+            pools &= ~st.c_mach_pool[machine]
+    return pools
 
 
 @part
@@ -96,7 +111,8 @@ def _first_gang(st, position, best):
     barred = st.state_queue_barred[st.state_bucket_queue[position]]
     for i in range(list_bucket(st, position)):
         g = st.state_stage_stack[i]
-        is_open = st.w_job_pools[st.w_stage_job[g]] & ~barred != 0
+        j = st.w_stage_job[g]
+        is_open = _open_pools(st, j, st.w_job_pools[j]) & ~barred != 0
         if CAPS and is_open:
             is_open = not is_passed_over(st, g)
         if is_open and (best < 0 or goes_before(st, g, best)):

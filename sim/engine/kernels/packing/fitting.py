@@ -9,7 +9,7 @@ the other; a few vector instructions test several buckets at once.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, refuse
 from sim.engine.kernels.choosing.devices import can_run
-from sim.engine.kernels.features import CAPS, CHOOSES, GANGS
+from sim.engine.kernels.features import CAPS, CHOOSES, GANGS, WINDOWS
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.state import (
     BLOCK,
@@ -21,6 +21,7 @@ from sim.engine.kernels.state import (
     N_REFUSED,
     N_RIGID,
 )
+from sim.engine.kernels.windows import is_closed_now
 
 
 @inlined
@@ -29,7 +30,7 @@ def find_fitting(st, machine, begin, end):
     n_resources = st.c_alignment_scale.shape[1]
     _set_free(st, machine)
     n = _list_room(st, 0, _scarcest(st, machine, n_resources), n_resources, begin, end)
-    if CHOOSES and st.state_i[CONSTRAINED]:
+    if WINDOWS or (CHOOSES and st.state_i[CONSTRAINED]):
         return filter_fitting(st, machine, n)
     return n
 
@@ -98,15 +99,23 @@ def find_rigid(st, machine, begin):
             if not _is_gangs(st, position):
                 st.state_match[n] = st.state_bucket_at[position]
                 n += 1
-    if not (CHOOSES and st.state_i[CONSTRAINED]):
+    if not (WINDOWS or (CHOOSES and st.state_i[CONSTRAINED])):
         return n
     n_allowed = 0
     for i in range(n):
         bucket = st.state_match[i]
-        if can_run(st, st.state_bucket_root[st.state_bucket_position[bucket]], machine):
+        if _is_allowed(st, st.state_bucket_root[st.state_bucket_position[bucket]], machine):
             st.state_match[n_allowed] = bucket
             n_allowed += 1
     return n_allowed
+
+
+@part
+def _is_allowed(st, g, machine):
+    """Tell whether `machine` is open to stage `g`, of a class for it, and has devices for it."""
+    if WINDOWS and is_closed_now(st, st.w_stage_job[g], machine):
+        return False
+    return not (CHOOSES and st.state_i[CONSTRAINED]) or can_run(st, g, machine)
 
 
 @inlined
@@ -153,8 +162,8 @@ def fits_at(st, machine, position):
         demand = st.state_bucket_demand[r, position]
         if demand > st.state_mach_free[machine, r] and demand > 0:
             return False
-    if CHOOSES and st.state_i[CONSTRAINED]:
-        return can_run(st, st.state_bucket_root[position], machine)
+    if WINDOWS or (CHOOSES and st.state_i[CONSTRAINED]):
+        return _is_allowed(st, st.state_bucket_root[position], machine)
     return True
 
 

@@ -2,10 +2,10 @@
 
 # mypy: disable-error-code="no-untyped-def"
 
-from sim.base.jit import inlined, part
+from sim.base.jit import inlined, late, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.devices import release, take_again
-from sim.engine.kernels.features import CHOOSES, GANGS
+from sim.engine.kernels.features import CHOOSES, GANGS, REPLANS, RESERVES, WINDOWS
 from sim.engine.kernels.held_slots import slots_on
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.preemption.units import (
@@ -18,8 +18,12 @@ from sim.engine.kernels.preemption.units import (
     took_room_s,
 )
 from sim.engine.kernels.resources import demand_row, fits, is_kept, move, within_cap
-from sim.engine.kernels.state import CONSTRAINED, NOW, PREEMPTS_BY
+from sim.engine.kernels.state import CONSTRAINED, NOW, PREEMPTS_BY, RESERVATIONS
 from sim.engine.kernels.waiting import queue_use
+from sim.engine.kernels.windows import is_closed_now
+
+closed_by_end = late("sim.engine.kernels.rigid.reserve.is_closed_to_start", RESERVES)
+closed_in_plan = late("sim.engine.kernels.rigid.replan.is_closed_to_start", REPLANS)
 
 
 @inlined
@@ -87,12 +91,24 @@ def spare(st, g, n):
 def room_on(st, g, machine):
     """Count the slots of the gang of stage `g`, or its tasks (one at most), with room there now."""
     j = st.w_stage_job[g]
+    if WINDOWS and _is_closed(st, j, machine):
+        return 0
     if GANGS and is_waiting_gang(st, j):
         return slots_on(st, j, machine)
     row = demand_row(st, g)
     if is_kept(st, st.w_stage_demand, row, machine) or not fits(st, row, machine):
         return 0
     return 1
+
+
+@part
+def _is_closed(st, j, machine):
+    """Tell whether a window closes `machine` to job `j`, by its expected end if jobs have one."""
+    if REPLANS:
+        return closed_in_plan(st, j, machine)
+    if RESERVES and st.state_i[RESERVATIONS] > 0:
+        return closed_by_end(st, j, machine)
+    return is_closed_now(st, j, machine)
 
 
 @part

@@ -20,12 +20,13 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.choice import BEST_FIT, FASTEST, LEAST_DOT
 from sim.engine.kernels.choosing.devices import n_by_devices
-from sim.engine.kernels.features import CHOOSES
+from sim.engine.kernels.features import CHOOSES, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.rigid.gang import admit_gang_to
 from sim.engine.kernels.rigid.rigid import claimed_until, expected_end, planned_end, width
 from sim.engine.kernels.speeds import speed_on
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, MACHINE_CHOICE, NOW
+from sim.engine.kernels.windows import UNFORESEEN, is_closed, next_opening
 
 AS_IT_IS = -math.inf
 AT_BEGIN, WITHIN = 0, 1
@@ -50,11 +51,11 @@ def claim_running(st, n):
 
 @inlined
 def count_free(st):
-    """Add up the free room of all machines."""
+    """Add up the free room of all machines that are there, or known to be again."""
     for r in range(len(st.state_free)):
         st.state_free[r] = 0
         for machine in range(st.state_mach_free.shape[0]):
-            if not st.state_mach_lost[machine]:
+            if not _is_absent(st, machine, WINDOWS):
                 st.state_free[r] += st.state_mach_free[machine, r]
 
 
@@ -141,8 +142,8 @@ def _first_entry(st, j):
 def _earliest_begin(st, j):
     """Return the earliest begin from which on job `j` fits until its expected end.
 
-    The present, or the end of a claim: between two of them room only gets less. Infinity if there
-    is none, as machines are lost. Machines are looked at one by one only where all of them
+    The present, or the end of a claim or window: between two of them room only gets less. Infinity
+    if there is none, as machines are lost. Machines are looked at one by one only where all of them
     together, and its share, have room for it.
     """
     n_machines = st.state_mach_free.shape[0]
@@ -158,7 +159,10 @@ def _earliest_begin(st, j):
             moves = st.state_i[HARD_CAPS] and begin > before
         if begin == math.inf or _fits(st, j, begin):
             return begin
-        begin = _next_end(st, st.state_place_first[together], begin)
+        end = _next_end(st, st.state_place_first[together], begin)
+        if WINDOWS:
+            end = min(end, next_opening(st, max(begin, st.state_f[NOW])))
+        begin = end
 
 
 @part
@@ -226,7 +230,7 @@ def _free_slots(st, j, place, begin, end):
     a machine counts; as it is now, that of each.
     """
     min_room, is_machine = st.state_place_room, place < st.state_mach_free.shape[0]
-    if is_machine and not _may_hold(st, j, place):
+    if is_machine and not _may_hold(st, j, place, begin, end):
         st.state_place_slots[place] = 0
         return 0
     _free_now(st, place)
@@ -254,13 +258,22 @@ def _free_slots(st, j, place, begin, end):
 
 
 @part
-def _may_hold(st, j, machine):
-    """Tell whether `machine` is there, and of a class on which slots of job `j` may be."""
-    if st.state_mach_lost[machine]:
+def _may_hold(st, j, machine, begin, end):
+    """Tell whether `machine` is there and open to job `j`, and of a class for its slots."""
+    if _is_absent(st, machine, WINDOWS and begin > AS_IT_IS):
+        return False
+    if WINDOWS and is_closed(st, j, machine, max(begin, st.state_f[NOW]), end):
         return False
     if CHOOSES and st.state_i[CONSTRAINED]:
         return st.w_job_allowed[j] & st.c_mach_class[machine] != 0
     return True
+
+
+@part
+def _is_absent(st, machine, is_planned):
+    """Tell whether `machine` is lost or drained, for a plan only by what was not foreseen."""
+    lost = st.state_mach_lost[machine]
+    return lost & UNFORESEEN != 0 if is_planned else lost != 0
 
 
 @part

@@ -17,7 +17,7 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.caps import PASSES, WITHIN
-from sim.engine.kernels.features import CAPS, GANGS
+from sim.engine.kernels.features import CAPS, GANGS, WINDOWS
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over, over_to_start, waits_for_cap
@@ -30,6 +30,7 @@ from sim.engine.kernels.rigid.replan_nodes import (
     avoid_completing,
     begin_table,
     choose_nodes,
+    drop_closed,
     expected_start,
     is_completing,
     is_reserved,
@@ -72,6 +73,7 @@ from sim.engine.kernels.rigid.replan_registers import (
 )
 from sim.engine.kernels.rigid.rigid import begin_merge, is_holding, next_merged
 from sim.engine.kernels.state import HARD_CAPS, N_ARRIVED, N_HOLES, N_SCAN, NOW, UNIT
+from sim.engine.kernels.windows import is_closed
 
 
 @inlined
@@ -278,7 +280,7 @@ def _run_main(st, is_full):
     The nodes that one of them could use, and that do not suffice, are barred for those behind it;
     one over the cap of its organisation bars none.
     """
-    n = _begin_cycle(st)
+    n, now = _begin_cycle(st), _clock(st)
     if not is_full:
         n = min(n, st.p_replan[MAIN_DEPTH] + 1)
     n_left, allowed, barred = (
@@ -297,9 +299,13 @@ def _run_main(st, is_full):
         is_capped = over == WITHIN and st.state_i[HARD_CAPS] and not is_within_cap(st, j)
         if is_capped:
             continue
-        allow_usable(st, j)
+        allow_usable(st, j, False)
+        if WINDOWS:
+            drop_closed(st, j, now, now)
+        st.state_node_usable[:] = allowed
+        if WINDOWS:
+            drop_closed(st, j, now, now + limit_s(st, j))
         for node in range(len(allowed)):
-            st.state_node_usable[node] = allowed[node]
             allowed[node] &= (st.state_node_completing[node] == 0) & (barred[node] == 0)
         if over == WITHIN and may_fit(st, j) and list_room(st, j) >= job_width(st, j):
             choose_nodes(st, j)
@@ -352,7 +358,7 @@ def _plan(st):
     if CAPS:
         first_waiting = _first_within(st, n)
     if first_waiting >= 0:
-        allow_usable(st, first_waiting)
+        allow_usable(st, first_waiting, False)
         return n_started > 0 or list_room(st, first_waiting) > 0
     return n_started > 0
 
@@ -377,7 +383,7 @@ def _last_candidate(st, now, first, last):
     while last > first:
         j = st.state_planned_jobs[last]
         if may_fit(st, j):
-            allow_unreserved(st, j, now, now + limit_s(st, j))
+            allow_unreserved(st, j, now, now, now + limit_s(st, j))
             if list_room(st, j) >= job_width(st, j):
                 break
         last -= 1
@@ -393,7 +399,7 @@ def _plan_job(st, now, j, may_wait):
         return NEVER, was_tried
     while True:
         begin = later
-        later = allow_unreserved(st, j, begin, max(begin, now) + limit)
+        later = allow_unreserved(st, j, now, begin, max(begin, now) + limit)
         may_retry = later > 0 and may_wait
         if not st.state_node_allowed.any():
             if may_retry:
@@ -423,11 +429,20 @@ def _plan_job(st, now, j, may_wait):
 
 
 @part
+def is_closed_to_start(st, j, machine):
+    """Tell whether a window closes `machine` to job `j`, if it starts now."""
+    begin = _clock(st) - st.p_replan_s[CLOCK]
+    return is_closed(st, j, machine, begin, begin + limit_s(st, j))
+
+
+@part
 def start_first(st, j):
     """Start job `j` now, whatever is planned for others; False if it does not fit."""
     _note_events(st)
     list_free(st)
-    allow_usable(st, j)
+    allow_usable(st, j, False)
+    if WINDOWS:
+        drop_closed(st, j, _clock(st), _clock(st) + limit_s(st, j))
     if not may_fit(st, j) or list_room(st, j) < job_width(st, j):
         return False
     choose_nodes(st, j)

@@ -11,9 +11,10 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.choosing.devices import n_by_devices
-from sim.engine.kernels.features import CHOOSES, GANGS
+from sim.engine.kernels.features import CHOOSES, GANGS, WINDOWS
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.rigid.replan_registers import (
+    CLOCK,
     DEPTH,
     FIRST_WINDOW,
     HORIZON,
@@ -27,6 +28,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     WINDOW,
 )
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, UNIT
+from sim.engine.kernels.windows import UNFORESEEN, is_closed, next_begin, next_end
 
 UNLIMITED = 2**62
 NEVER = -1
@@ -87,19 +89,38 @@ def is_within_cap(st, j):
 
 
 @part
-def allow_usable(st, j):
-    """Allow the nodes that are there, and of a class on which job `j` may run."""
+def allow_usable(st, j, is_planned):
+    """Allow the nodes that are there, and of a class on which job `j` may run.
+
+    `is_planned`: also those that are known to be back.
+    """
     allowed = st.state_node_allowed
+    absent = UNFORESEEN if WINDOWS and is_planned else -1
     allowed[:] = 1
     if st.state_i[UNIT]:
-        if st.state_mach_lost[0]:
+        if st.state_mach_lost[0] & absent:
             allowed[:] = 0
         return
     for node in range(len(allowed)):
-        if st.state_mach_lost[node]:
+        if st.state_mach_lost[node] & absent:
             allowed[node] = 0
         elif CHOOSES and st.state_i[CONSTRAINED]:
             allowed[node] = st.w_job_allowed[j] & st.c_mach_class[node] != 0
+
+
+@part
+def drop_closed(st, j, begin, end):
+    """Drop the allowed nodes that are closed to job `j` between two times; tell whether any is.
+
+    Those it could not use anyway count, as in Slurm.
+    """
+    clock_s, any_closed, allowed = st.p_replan_s[CLOCK], False, st.state_node_allowed
+    for node in range(len(allowed)):
+        machine = 0 if st.state_i[UNIT] else node
+        if is_closed(st, j, machine, begin - clock_s, end - clock_s):
+            any_closed = True
+            allowed[node] = 0
+    return any_closed
 
 
 @part
@@ -303,15 +324,16 @@ def begin_table(st, now):
 
 
 @part
-def allow_unreserved(st, j, begin, end):
+def allow_unreserved(st, j, now, begin, end):
     """Allow the nodes that job `j` may use, if not reserved between two times.
 
     Return when that changes, s: the first end of a step, from `begin` on, after which others of
-    them are free; 0 for none.
+    them are free, or 1 s after that of a window, if one closes any node; 0 for none.
     """
     allowed, nodes, later = st.state_node_allowed, st.state_step_nodes, 0
     n, usable = len(allowed), st.state_node_usable
-    allow_usable(st, j)
+    allow_usable(st, j, begin > now)
+    any_closed = drop_closed(st, j, begin, end) if WINDOWS else False
     usable[:] = allowed
     for k in range(st.state_replan[N_STEPS]):
         last = step_end(st, k)
@@ -328,7 +350,27 @@ def allow_unreserved(st, j, begin, end):
         current = nodes[k]
         for node in range(n):
             allowed[node] &= current[node]
+    if WINDOWS and any_closed:
+        opening = _look_again(st, j, begin)
+        if opening < st.state_replan[HORIZON] and not 0 < later <= opening:
+            later = int(opening)
     return later
+
+
+@inlined
+def _look_again(st, j, begin):
+    """Return 1 s after the first end of a window from `begin` on, which is rounded up.
+
+    For a job with a reservation: the next time at which that begins.
+    """
+    clock_s, resolution = st.p_replan_s[CLOCK], st.p_replan[RESOLUTION]
+    if st.w_job_reservation[j] >= 0:
+        opening = next_begin(st, j, begin - clock_s)
+        return math.inf if opening == math.inf else max(math.ceil(clock_s + opening), begin + 1.0)
+    opening = next_end(st, math.nextafter(begin - clock_s, -math.inf))
+    if opening == math.inf:
+        return math.inf
+    return math.ceil((clock_s + opening) / resolution) * resolution + 1.0
 
 
 @part

@@ -24,7 +24,7 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.caps import WITHIN
-from sim.engine.kernels.features import CAPS, GANGS, PLACES
+from sim.engine.kernels.features import CAPS, GANGS, PLACES, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import over_to_start, waits_for_cap
 from sim.engine.kernels.resources import clear_dirty
@@ -60,6 +60,7 @@ from sim.engine.kernels.state import (
     RELEASED,
     RESERVATIONS,
 )
+from sim.engine.kernels.windows import is_closed
 
 ALL_JOBS = 2**31 - 1
 
@@ -195,7 +196,9 @@ def _reserve(st, n, reserves_all):
         if start == math.inf:
             st.state_job_reserved[j] = math.nan
             continue
-        if PLACES and st.state_i[BY_PLACE]:
+        if WINDOWS and st.w_job_reservation[j] >= 0:
+            pass  # nobody else may have its room
+        elif PLACES and st.state_i[BY_PLACE]:
             st.state_queue_reserved[_counted_in(st, j)] += 1
         else:
             left -= 1
@@ -280,6 +283,13 @@ def _reserve_now(st, j):
         return False
     _occupy(st, 0, j, 1)
     return True
+
+
+@part
+def is_closed_to_start(st, j, machine):
+    """Tell whether a window closes `machine` to job `j`, if it starts now."""
+    now = st.state_f[NOW]
+    return is_closed(st, j, machine, now, max(planned_end(st, now, j), now))
 
 
 @part
