@@ -84,6 +84,24 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+N_BETWEEN = 100
+_n_tests = 0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
+    """Exclude later imports and caches, too, at the end of a file, about every hundred tests."""
+    global _n_tests
+    yield
+    _n_tests += 1
+    if _n_tests >= N_BETWEEN and nextitem is not None and nextitem.path != item.path:
+        _n_tests = 0
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Skip a test that failed as a room is not here (`tests.without`)."""

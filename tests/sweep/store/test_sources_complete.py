@@ -74,37 +74,36 @@ kernels, which run as plain Python where jobs are few."""
 
 CELLS = [
     COMPILED,
-    ("fair", "alone", "alibaba_synth"),
     ("tetris", "simulation", "alibaba_synth"),
-    ("coffman_graham", "alone", "alibaba_synth"),
     ("heft", "alone", "alibaba_synth"),
     ("dagps", "simulation", "alibaba_synth"),
     ("slearn", "sized", "slearn_2sigma"),
-    ("bayes", "simulation", "slearn_2sigma"),
     ("wing_mil", "kinds", "cosmos"),
-    ("wing_dep", "simulation", "cosmos"),
     ("jockey", "deadlines", "scope_jobs"),
-    ("jockey", "progress", "scope_jobs"),
     ("jockey_online", "due", "scope_jobs"),
-    ("max_allocation", "due", "scope_jobs"),
     ("easy", "simulation", "swf"),
-    ("multifactor_easy", "simulation", "swf"),
     ("backfill/slurm", "simulation", "swf"),
-    ("best_fit", "simulation", "alibaba_synth"),
     ("wserpt", "simulation", "swf"),
     (NO_POLICY, "described", "alibaba_synth"),
-    *(
-        pytest.param(NO_POLICY, evaluator, trace, marks=pytest.mark.long)
-        for evaluator, trace in (
-            ("dag_distances", "alibaba_synth"),
-            ("published", "scope_jobs"),
-            ("readers", "cosmos"),
-            ("worth", "cosmos"),
-            ("trained", "scope_jobs"),
-            ("variation", "slearn_2sigma"),
-            ("two_jobs", "alibaba_synth"),
-        )
-    ),
+]
+"""Cells of each system, of kernels that are imported late, and of evaluators that run policies."""
+
+LONG_CELLS = [
+    ("fair", "alone", "alibaba_synth"),
+    ("coffman_graham", "alone", "alibaba_synth"),
+    ("bayes", "simulation", "slearn_2sigma"),
+    ("wing_dep", "simulation", "cosmos"),
+    ("jockey", "progress", "scope_jobs"),
+    ("max_allocation", "due", "scope_jobs"),
+    ("multifactor_easy", "simulation", "swf"),
+    ("best_fit", "simulation", "alibaba_synth"),
+    (NO_POLICY, "dag_distances", "alibaba_synth"),
+    (NO_POLICY, "published", "scope_jobs"),
+    (NO_POLICY, "readers", "cosmos"),
+    (NO_POLICY, "worth", "cosmos"),
+    (NO_POLICY, "trained", "scope_jobs"),
+    (NO_POLICY, "variation", "slearn_2sigma"),
+    (NO_POLICY, "two_jobs", "alibaba_synth"),
 ]
 
 
@@ -151,7 +150,10 @@ def missing_sources(
     return (project_modules - {*table}) | (data - {str(source_file(name)) for name in table})
 
 
-@pytest.mark.parametrize(("policy", "evaluator", "trace"), CELLS)
+@pytest.mark.parametrize(
+    ("policy", "evaluator", "trace"),
+    [*CELLS, *(pytest.param(*cell, marks=pytest.mark.long) for cell in LONG_CELLS)],
+)
 def test_a_cell_reads_only_sources_of_its_digest(
     tmp_path: Path, policy: str, evaluator: str, trace: str
 ) -> None:
