@@ -92,8 +92,9 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     tests for instance; each costs more to compile, and a run more time.
     """
     if has.BATCHES in needed:
-        in_order = needed & {has.STRICT, has.CLASSES, has.SKIP}
-        return _WIDE_BATCHES if in_order else _WIDE_BATCHES | {has.SCORED}
+        if has.SKIP in needed:
+            return _WIDE_BATCHES | {has.HOLDS}
+        return _WIDE_BATCHES if needed & {has.STRICT, has.CLASSES} else _WIDE_BATCHES | {has.SCORED}
     if has.STRICT in needed:
         return _WIDE
     if has.CLASSES in needed:

@@ -16,7 +16,7 @@ from sim.cluster.allowed import has_tiers, may_refuse
 from sim.cluster.exclusive import exclusive_jobs
 from sim.cluster.fits import has_enforced_limits
 from sim.cluster.speeds import class_speeds
-from tests.examples import COMPILED_WIDE, examples
+from tests.examples import COMPILED_WIDE, FEW, examples
 from tests.fuzz import worlds
 from tests.sim.engine import compared, outcome
 from tests.sim.engine.compared import Compared, compare
@@ -51,7 +51,7 @@ def test_same_bits_in_worlds_of_all_mechanisms():
         assert not result.differs, (number, result.differs)
         if not result.refused:
             equal.update(world["mechanisms"])
-    assert min(equal[name] for name in {*MECHANISMS} - left_out) >= (2 if JIT else 1)
+    assert min(equal[name] for name in {*MECHANISMS} - left_out) >= (2 if JIT and not FEW else 1)
 
 
 def test_a_world_is_a_function_of_its_seed_and_plain_json():
@@ -112,6 +112,7 @@ def delayed(world):
 outcome_of_kernel = compared.kernel_outcome
 
 
+@pytest.mark.skipif(COMPILED_WIDE, reason="it draws mechanisms that are in no wide variant")
 def test_a_world_that_fails_is_reduced_kept_and_counted(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(compared, "kernel_outcome", delayed)
     counts = worlds.run(7, 0.5, tmp_path)
