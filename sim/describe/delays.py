@@ -30,16 +30,16 @@ def recorded_waits(data: Dataset) -> list[Statistic]:
     section.add("recorded_wait", "mean", wait_s[known].mean(), "span")
     before = delays.share_before_eligible(workload)
     section.add("before_eligible", "share before the job was free to start", before, "share")
-    found = delays.reasons(workload)
-    if found is None:
+    counts = delays.reasons(workload)
+    if counts is None:
         return section.statistics
-    section.add("reason_named", "share with a reason that no free room ends", found.share, "share")
+    section.add("reason_named", "share with a reason that no free room ends", counts.share, "share")
     section.group = "jobs by a last reason that no free room ends"
-    section.add("reason_jobs", f"of {found.n_jobs:,} jobs", found.n_named, "count")
-    for name, n in [*found.by_name.items()][:NAMED]:
+    section.add("reason_jobs", f"of {counts.n_jobs:,} jobs", counts.n_named, "count")
+    for name, n in [*counts.by_name.items()][:NAMED]:
         section.add(f"reason_{name}", f"{name} ({delays.kind_of(name)})", n, "count")
     section.group = "share of the recorded wait by the kind of its last reason"
-    for kind, kind_wait_s in found.waits_s.items():
-        share = kind_wait_s / found.wait_s if found.wait_s else np.nan
+    for kind, kind_wait_s in counts.waits_s.items():
+        share = kind_wait_s / counts.wait_s if counts.wait_s else np.nan
         section.add(f"reason_wait_{kind}", kind, share, "share")
     return section.statistics

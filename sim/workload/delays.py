@@ -26,13 +26,6 @@ KINDS = {
     "begin time": r"BeginTime",
 }
 """Kinds of reasons that no free room ends, each by a regular expression; the first counts."""
-WORDS = {
-    "throttle": "throttle of an array",
-    "limit": "limit",
-    "dependency": "dependency",
-    "hold": "hold",
-    "begin time": "begin time",
-}
 ROUNDING_S = 1.0
 """Eligibility by so much after the submission is a matter of rounding."""
 
@@ -117,6 +110,21 @@ def reasons(workload: Workload) -> Reasons | None:
     )
 
 
+def reason_sentence(counts: Reasons) -> str:
+    """Write for how many jobs and how much of the wait the last reason is no lack of room.
+
+    >>> reason_sentence(Reasons(9, 10.0, {"hold": 1}, {"hold": 7.5}, {}))
+    "The log's last reason is a hold for 1 of 9 jobs with 75 % of the wait (hold 1)"
+    """
+    kinds = sorted(counts.jobs, key=lambda kind: -counts.waits_s[kind])
+    named = " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
+    parts = ", ".join(f"{kind} {counts.jobs[kind]:,}" for kind in kinds)
+    return (
+        f"The log's last reason is a {named} for {counts.n_named:,} of {counts.n_jobs:,} jobs with "
+        f"{100 * counts.share:.0f} % of the wait ({parts})"
+    )
+
+
 def share_before_eligible(workload: Workload) -> float:
     """Return the share of the recorded wait that was before jobs were eligible; 0 if unknown."""
     wait_s = waits_s(workload)
@@ -160,8 +168,8 @@ def _by_cause(workload: Workload, rows: Mask) -> dict[str, int]:
         return {"other": int(rows.sum())}
     code, names = _codes(workload, DELAYED_BY.name)
     n = np.bincount(code[rows], minlength=len(names))
-    found = {name or "other": int(k) for name, k in zip(names, n.tolist(), strict=True) if k}
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    counts = {name or "other": int(k) for name, k in zip(names, n.tolist(), strict=True) if k}
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
 def _codes(workload: Workload, name: str) -> tuple[I8, list[str]]:

@@ -104,8 +104,8 @@ def array_columns(arrays: Arrays, log: Log, head: I8, is_array: Mask) -> dict[st
     """
     key = np.full(len(log["JobID"]), -1)
     key[arrays.rows] = arrays.key
-    of_job = np.where(is_array, -1, key[head])
-    used = np.unique(of_job[of_job >= 0])
+    job_key = np.where(is_array, -1, key[head])
+    used = np.unique(job_key[job_key >= 0])
     if not len(used):
         return {}
     first = np.full(len(arrays.throttle), 0)
@@ -117,8 +117,8 @@ def array_columns(arrays: Arrays, log: Log, head: I8, is_array: Mask) -> dict[st
         names[i] = name if seen[name] == 1 else f"{name}#{seen[name]}"
     code = np.zeros(len(arrays.throttle) + 1, np.int32)
     code[used] = np.arange(1, len(used) + 1)
-    column = pa.DictionaryArray.from_arrays(pa.array(code[of_job]), ["", *names])
-    throttle = np.append(arrays.throttle, 0)[of_job]
+    column = pa.DictionaryArray.from_arrays(pa.array(code[job_key]), ["", *names])
+    throttle = np.append(arrays.throttle, 0)[job_key]
     return {"array": column, "throttle": throttle}
 
 
@@ -148,8 +148,8 @@ def _stated(chosen: Selection, rows: I8, key: I8, n: int) -> I8:
     code = codes(both, "JobID", "Cluster")
     number = np.zeros(int(code.max(initial=0)) + 1, np.int64)
     number[code[len(rows) :]] = pc.struct_field(waiting, "value").cast(pa.int64()).to_numpy()
-    found = number[code[: len(rows)]]
-    np.maximum.at(throttle, key, np.where(throttle[key] > 0, 0, found))
+    pending_throttle = number[code[: len(rows)]]
+    np.maximum.at(throttle, key, np.where(throttle[key] > 0, 0, pending_throttle))
     return throttle
 
 
@@ -164,9 +164,9 @@ def _most_at_once(start_s: F8, finish_s: F8, key: I8, n: int) -> I8:
     order = np.lexsort((np.concatenate((finish_s, start_s)), both))  # stable: ends first
     # what runs of an array begins and ends at 0, so one sum goes through all of them
     running = np.cumsum(change[order])
-    most = np.ones(n, np.int64)
-    np.maximum.at(most, both[order], running)
-    return most
+    peak = np.ones(n, np.int64)
+    np.maximum.at(peak, both[order], running)
+    return peak
 
 
 def matches(ids: pa.Array, sign: str, form: str) -> Mask:

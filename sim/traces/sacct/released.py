@@ -52,30 +52,30 @@ def find_releases(
     depends = np.zeros(len(groups.first), dtype=bool)
     depends[dependencies.downstream] = True
     waits = depends[groups.job]
-    held = np.zeros(len(submit_s), dtype=bool)
+    is_held = np.zeros(len(submit_s), dtype=bool)
     release_s = eligible_s.copy()
     rows = arrays.rows[arrays.is_throttled & ~groups.is_array[arrays.rows]]
     free_s = np.full(len(submit_s), np.inf)
     free_s[arrays.rows] = arrays.free_s[arrays.key]
-    held[rows] = eligible_s[rows] > free_s[rows] + LATE_S
-    release_s[held] = np.fmax(free_s, submit_s)[held]
+    is_held[rows] = eligible_s[rows] > free_s[rows] + LATE_S
+    release_s[is_held] = np.fmax(free_s, submit_s)[is_held]
     release_s[waits] = submit_s[waits]
     is_late = eligible_s > submit_s + ROUNDING_S
     cause = np.full(len(submit_s), CAUSES.index("other"))
-    for name, is_cause in reversed(_causes(log, held, waits).items()):
+    for name, is_cause in reversed(_causes(log, is_held, waits).items()):
         cause[is_cause] = CAUSES.index(name)
     return Releases(release_s, np.where(is_late, cause, 0))
 
 
-def _causes(log: Log, held: Mask, waits: Mask) -> dict[str, Mask]:
+def _causes(log: Log, is_held: Mask, waits: Mask) -> dict[str, Mask]:
     """Return the records of each cause; the first of several counts."""
     kinds = by_text(log["Reason"], kind_of) if "Reason" in log else None
 
     def has_reason(kind: str) -> Mask:
-        return np.zeros(len(held), dtype=bool) if kinds is None else mask(pc.equal(kinds, kind))
+        return np.zeros(len(is_held), dtype=bool) if kinds is None else mask(pc.equal(kinds, kind))
 
     return {
-        "throttle": held,
+        "throttle": is_held,
         "dependency": waits | has_reason("dependency"),
         "hold": has_reason("hold") | has_text(log, "Held"),
         "begin": has_reason("begin time") | has_text(log, "Begin"),

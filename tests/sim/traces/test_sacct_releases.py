@@ -64,9 +64,9 @@ def test_no_throttle_is_made_up(tmp_path):
     free = [row(f"7_{i}", "09:00:01", f"09:{10 * i}:00") for i in range(1, 5)]
     w = load(tmp_path, *free, head=COLUMNS, arrays="jobs")
     assert w.jobs["throttle"].to_pylist() == [0] * 4
-    one = load(tmp_path, *free, head=COLUMNS)
-    assert one.jobs["job_id"].to_pylist() == ["7"]
-    assert "throttle" not in one.jobs.column_names
+    joined = load(tmp_path, *free, head=COLUMNS)
+    assert joined.jobs["job_id"].to_pylist() == ["7"]
+    assert "throttle" not in joined.jobs.column_names
     by_element = [
         row(f"7_{i}", f"09:{10 * i}:00", f"09:{10 * i}:00", command="sbatch -d aftercorr:6 a.sh")
         for i in range(1, 5)
@@ -139,10 +139,10 @@ def test_reasons(tmp_path):
     assert set(w.jobs["reason"].to_pylist()) == {
         "Priority", "QOSGrpCpuLimit", "JobHeldUser", "ReqNodeNotAvail", "",
     }  # fmt: skip
-    found = reasons(w)
-    assert (found.n_jobs, found.wait_s, found.n_named) == (5, 3600.0, 2)
-    assert found.jobs == {"limit": 1, "hold": 1}
-    assert found.waits_s == {"limit": 1200.0, "hold": 1200.0}
-    assert found.share == pytest.approx(2 / 3)
+    counts = reasons(w)
+    assert (counts.n_jobs, counts.wait_s, counts.n_named) == (5, 3600.0, 2)
+    assert counts.jobs == {"limit": 1, "hold": 1}
+    assert counts.waits_s == {"limit": 1200.0, "hold": 1200.0}
+    assert counts.share == pytest.approx(2 / 3)
     assert share_before_eligible(w) == pytest.approx(900 / 3600)
     assert reasons(load(tmp_path, record())) is None

@@ -149,10 +149,10 @@ def test_elements_that_never_ran_are_in_no_array():
     assert column(w, "throttle") == [2, 2, 2, 0]
     starts = sim.simulate(w, sim.Cluster.slots(9), policies.build("easy")).jobs["start_s"]
     assert starts.to_pylist() == [0, 0, 600, 1_800]  # recorded: 10, 10, 610
-    one = load("S06", arrays="job")
-    assert column(one, "job_id") == ["600", "602"]
+    joined = load("S06", arrays="job")
+    assert column(joined, "job_id") == ["600", "602"]
     rule = "array with a limit on its running elements (%): not read, as it is one job"
-    assert report(one)["noticed"] == {rule: 1}
+    assert report(joined)["noticed"] == {rule: 1}
 
 
 def test_parts_of_a_heterogeneous_job_start_together():
