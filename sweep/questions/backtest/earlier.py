@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError
 from sweep.grid.config_tree import canonical
+from sweep.grid.recipe import AFTER
 from sweep.questions.backtest.findings import MAX_HEAD_COULD_START
 from sweep.questions.backtest.runs import BACKTEST_JSON
 from sweep.report.section import Section
@@ -58,11 +59,40 @@ def known_errors(
     policies = config["policy"]
     if config["baseline"] is not None:
         policies = {label: p for label, p in policies.items() if label == config["baseline"]}
+    traces = dict.fromkeys(str(source["trace"]) for source in provenance.get("inputs", ()))
     errors = {}
-    for source in provenance.get("inputs", ()):
-        matches = [_error(records, source.get("digest"), *item) for item in policies.items()]
-        errors[source["trace"]] = [error for error in matches if error is not None]
+    for trace in traces:
+        of_trace = _of_workloads(records, _digests(provenance, trace))
+        matches = [_error(of_trace, *item) for item in policies.items()]
+        errors[trace] = [error for error in matches if error is not None]
     return {trace: known for trace, known in errors.items() if known}
+
+
+def errors_of_trace(
+    results: Path,
+    config: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    trace: str,
+    *,
+    by_reading: bool = False,
+) -> dict[str, KnownError | None]:
+    """Find the errors of a sweep's policies on a log, by label; None without a backtest.
+
+    Of a sweep with a baseline only that. Parameters that the sweep varies do not tell policies
+    apart here. With `by_reading` a backtest of the log counts that was read in the same way, though
+    the sweep's workload is changed: draws of blocks, or stretched arrivals.
+    """
+    policies = config["policy"]
+    if config.get("baseline") in policies:
+        policies = {config["baseline"]: policies[config["baseline"]]}
+    records = _backtests(results)
+    digests = _digests(provenance, trace)
+    of_trace = _of_workloads(records, digests)
+    if by_reading and not of_trace:
+        reading = _reading((config.get("trace") or {}).get(trace) or {})
+        of_trace = [(s, r) for s, r in records if reading in _readings(results, s)]
+    varied = {key.removeprefix("policy.") for key in config["swept"] if key.startswith("policy.")}
+    return {label: _error(of_trace, label, policy, varied) for label, policy in policies.items()}
 
 
 def recorded_errors(
@@ -90,21 +120,54 @@ def _backtests(results: Path) -> list[tuple[str, dict[str, Any]]]:
     return sorted(records, key=lambda entry: (entry[1].get("runs", 0), entry[0]))
 
 
+def _digests(provenance: Mapping[str, Any], trace: str) -> set[Any]:
+    """Return the digests of a trace's workloads: today's, and those with changes."""
+    inputs = provenance.get("inputs") or ()
+    return {source.get("digest") for source in inputs if str(source["trace"]) == trace}
+
+
+def _of_workloads(
+    records: Sequence[tuple[str, dict[str, Any]]], digests: Collection[Any]
+) -> list[tuple[str, dict[str, Any]]]:
+    return [(sweep, record) for sweep, record in records if record.get("workload") in digests]
+
+
+def _readings(results: Path, sweep: str) -> list[str]:
+    try:
+        config = SweepFolder(results / "sweeps" / sweep).config()
+    except (InputError, OSError):
+        return []
+    return [_reading(trace) for trace in (config.get("trace") or {}).values()]
+
+
+def _reading(trace: Mapping[str, Any]) -> str:
+    """Return the configuration of a trace without draws of its blocks and later changes."""
+    transforms = {k: v for k, v in (trace.get("transforms") or {}).items() if k != "bootstrap"}
+    kept = {k: v for k, v in trace.items() if k != AFTER and v is not None}
+    if kept.get("path"):
+        kept["path"] = str(Path(str(kept["path"])).absolute())
+    return canonical(json.loads(canonical({**kept, "transforms": transforms})))
+
+
 def _error(
     records: Sequence[tuple[str, Mapping[str, Any]]],
-    digest: str | None,
     label: str,
     policy: Mapping[str, Any],
+    varied: Collection[str] = (),
 ) -> KnownError | None:
-    parameters = canonical(json.loads(canonical(policy)))
+    parameters = _without(policy, varied)
     for sweep, record in reversed(records):
-        if record.get("workload") != digest:
-            continue
         for entry in record["policies"]:
-            if canonical(entry["policy"]) == parameters and entry["error"] is not None:
+            if _without(entry["policy"], varied) == parameters and entry["error"] is not None:
                 share = record["audit"]["head_could_start"]
                 return KnownError(label, entry["error"], share <= MAX_HEAD_COULD_START, sweep)
     return None
+
+
+def _without(policy: Mapping[str, Any], varied: Collection[str]) -> str:
+    """Return a policy's configuration without some parameters, as text."""
+    chosen = {k: v for k, v in (policy.get("params") or {}).items() if k not in varied}
+    return canonical(json.loads(canonical({**policy, "params": chosen})))
 
 
 def sentence(errors: Sequence[KnownError]) -> str:
@@ -113,12 +176,17 @@ def sentence(errors: Sequence[KnownError]) -> str:
     >>> sentence([KnownError("easy", -0.04, True, "backtest-1")])
     'On this log, easy was 4 % off (backtest-1).'
     """
-    parts = [f"{known.policy} was {_percent(known.error)} off" for known in errors[:MAX_POLICIES]]
-    ids = ", ".join(dict.fromkeys(known.backtest for known in errors[:MAX_POLICIES]))
-    text = f"On this log, {', '.join(parts)} ({ids})"
+    text = f"On this log, {listed(errors)}"
     if not all(known.is_in_order for known in errors):
         text += "; no policy that serves one pool in the order of submission can have made it"
     return f"{text}."
+
+
+def listed(errors: Sequence[KnownError]) -> str:
+    """List policies with their errors, and the backtests that found them."""
+    parts = [f"{known.policy} was {_percent(known.error)} off" for known in errors[:MAX_POLICIES]]
+    ids = ", ".join(dict.fromkeys(known.backtest for known in errors[:MAX_POLICIES]))
+    return f"{', '.join(parts)} ({ids})"
 
 
 def section(known: Mapping[str, Sequence[KnownError]]) -> Section:

@@ -13,11 +13,12 @@ from sim.base.arrays import F8, I8, Mask, inverse, offsets
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import capacity_quanta
+from sim.workload.node_names import NODE_LIST
 from sim.workload.schema import CATEGORY, ELIGIBLE, RECORDED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 from sweep.questions.backtest.kernels.line import BEGIN, END, ENTER, START
-from sweep.questions.backtest.node_lists import NODE_LIST, Nodes, named_nodes
+from sweep.questions.backtest.node_lists import Nodes, named_nodes
 from sweep.questions.backtest.node_shares import shares
 from sweep.questions.backtest.node_sizes import NodeSizes, least_sizes
 from sweep.questions.backtest.starts import find_starts, no_starts

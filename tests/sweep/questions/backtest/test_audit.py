@@ -10,11 +10,11 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
+from sim.workload.node_names import expand
 from sweep.questions.backtest.audit import _replay as fast_replay
 from sweep.questions.backtest.audit import audit
 from sweep.questions.backtest.capacity import logged_size
 from sweep.questions.backtest.findings import MAX_HEAD_COULD_START
-from sweep.questions.backtest.node_lists import expand
 from sweep.questions.backtest.recorded_use import pools, recorded
 from tests.sweep.questions.backtest.audit_reference import replay, use_at
 
