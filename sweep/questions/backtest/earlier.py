@@ -62,8 +62,8 @@ def known_errors(
     traces = dict.fromkeys(str(source["trace"]) for source in provenance.get("inputs", ()))
     errors = {}
     for trace in traces:
-        of_trace = _of_workloads(records, _digests(provenance, trace))
-        matches = [_error(of_trace, *item) for item in policies.items()]
+        matching = _same_workload(records, _digests(provenance, trace))
+        matches = [_error(matching, *item) for item in policies.items()]
         errors[trace] = [error for error in matches if error is not None]
     return {trace: known for trace, known in errors.items() if known}
 
@@ -87,12 +87,12 @@ def errors_of_trace(
         policies = {config["baseline"]: policies[config["baseline"]]}
     records = _backtests(results)
     digests = _digests(provenance, trace)
-    of_trace = _of_workloads(records, digests)
-    if by_reading and not of_trace:
+    matching = _same_workload(records, digests)
+    if by_reading and not matching:
         reading = _reading((config.get("trace") or {}).get(trace) or {})
-        of_trace = [(s, r) for s, r in records if reading in _readings(results, s)]
+        matching = [(s, r) for s, r in records if reading in _readings(results, s)]
     varied = {key.removeprefix("policy.") for key in config["swept"] if key.startswith("policy.")}
-    return {label: _error(of_trace, label, policy, varied) for label, policy in policies.items()}
+    return {label: _error(matching, label, policy, varied) for label, policy in policies.items()}
 
 
 def recorded_errors(
@@ -126,7 +126,7 @@ def _digests(provenance: Mapping[str, Any], trace: str) -> set[Any]:
     return {source.get("digest") for source in inputs if str(source["trace"]) == trace}
 
 
-def _of_workloads(
+def _same_workload(
     records: Sequence[tuple[str, dict[str, Any]]], digests: Collection[Any]
 ) -> list[tuple[str, dict[str, Any]]]:
     return [(sweep, record) for sweep, record in records if record.get("workload") in digests]
@@ -143,10 +143,10 @@ def _readings(results: Path, sweep: str) -> list[str]:
 def _reading(trace: Mapping[str, Any]) -> str:
     """Return the configuration of a trace without draws of its blocks and later changes."""
     transforms = {k: v for k, v in (trace.get("transforms") or {}).items() if k != "bootstrap"}
-    kept = {k: v for k, v in trace.items() if k != AFTER and v is not None}
-    if kept.get("path"):
-        kept["path"] = str(Path(str(kept["path"])).absolute())
-    return canonical(json.loads(canonical({**kept, "transforms": transforms})))
+    options = {k: v for k, v in trace.items() if k != AFTER and v is not None}
+    if options.get("path"):
+        options["path"] = str(Path(str(options["path"])).absolute())
+    return canonical(json.loads(canonical({**options, "transforms": transforms})))
 
 
 def _error(

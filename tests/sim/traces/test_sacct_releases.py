@@ -6,6 +6,7 @@ import pytest
 
 import policies
 import sim
+from sim.base.errors import InputError
 from sim.workload.delays import delayed, kind_of, reasons, share_before_eligible
 from tests.sim.traces.test_sacct import DAY, HEAD, load, record
 
@@ -146,3 +147,17 @@ def test_reasons(tmp_path):
     assert counts.share == pytest.approx(2 / 3)
     assert share_before_eligible(w) == pytest.approx(900 / 3600)
     assert reasons(load(tmp_path, record())) is None
+
+
+@pytest.mark.parametrize("tasks", ["cpus", "nodes"])
+def test_arrays_and_policies_that_reserve(tmp_path, tasks):
+    rows = [record(f"7_{i}", AllocCPUS=2, State="COMPLETED") for i in (1, 2)]
+    rows += [record("8"), record("9_1", AllocCPUS=4)]
+    easy, cluster = policies.build("easy"), sim.Cluster.slots(9)
+    free = load(tmp_path, *rows, tasks=tasks)  # no option is needed
+    assert free.jobs["job_id"].to_pylist()[:2] == ["7_1", "7_2"]
+    assert sim.simulate(free, cluster, easy).jobs.num_rows == 4
+    single = [record(f"7_{i}") for i in (1, 2)]
+    joined = load(tmp_path, *single, tasks=tasks, arrays="job")
+    with pytest.raises(InputError, match=r"make its elements jobs .*\+trace\.arrays=jobs"):
+        sim.simulate(joined, cluster, easy)
