@@ -56,7 +56,7 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
 def _is_array(columns: Columns, job: int) -> bool:
     """Tell whether a job has several stages, and no edge between them."""
     first, end = columns.job_stage0[job : job + 2].tolist()
-    return end - first > 1 and columns.edge0[end] == columns.edge0[first]
+    return end - first > 1 and bool(columns.edge0[end] == columns.edge0[first])
 
 
 def _check_reservable(plan: Plan) -> None:

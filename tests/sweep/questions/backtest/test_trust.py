@@ -58,9 +58,9 @@ def test_a_forecast_begins_with_the_verdict_of_the_backtest(
     assert f"(python -m sweep backtest trace=swf trace.path={log} cluster.count=2" in first(ran)
     assert trust(ran)["backtest_error"] is None
     assert trust(ran)["sentence"].startswith(text)
-    held = backtest(command, log, "policy=easy,fifo")
+    earlier = backtest(command, log, "policy=easy,fifo")
     again = ask(command, log, "easy", *words)  # cached: its report is written again
-    text = f"{NONE}: on this log, easy was 59 % off ({held.folder.name})."
+    text = f"{NONE}: on this log, easy was 59 % off ({earlier.folder.name})."
     assert first(again) == text
     assert trust(again)["backtest_error"] == pytest.approx(-0.591, abs=0.001)
     assert trust(again)["sentence"] == text
@@ -71,7 +71,7 @@ def test_a_forecast_begins_with_the_verdict_of_the_backtest(
     true = ask(command, log, "fifo", *words)
     assert (
         first(true)
-        == f"Held against the log: on this log, fifo was 0.0 % off ({held.folder.name})."
+        == f"Held against the log: on this log, fifo was 0.0 % off ({earlier.folder.name})."
     )
     assert trust(true)["backtest_error"] == pytest.approx(0.0)
 
