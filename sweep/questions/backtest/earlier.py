@@ -75,24 +75,36 @@ def errors_of_trace(
     trace: str,
     *,
     by_reading: bool = False,
-) -> dict[str, KnownError | None]:
+) -> tuple[dict[str, KnownError | None], str]:
     """Find the errors of a sweep's policies on a log, by label; None without a backtest.
 
     Of a sweep with a baseline only that. Parameters that the sweep varies do not tell policies
     apart here. With `by_reading` a backtest of the log counts that was read in the same way, though
-    the sweep's workload is changed: draws of blocks, or stretched arrivals.
+    the sweep's workload is changed: draws of blocks, or stretched arrivals. Backtests on the
+    sweep's cluster count first; returned, too, is the cluster of another one that counts, else "".
     """
     policies = config["policy"]
     if config.get("baseline") in policies:
         policies = {config["baseline"]: policies[config["baseline"]]}
     records = _backtests(results)
-    digests = _digests(provenance, trace)
-    matching = _same_workload(records, digests)
+    matching = _same_workload(records, _digests(provenance, trace))
     if by_reading and not matching:
         reading = _reading((config.get("trace") or {}).get(trace) or {})
-        matching = [(s, r) for s, r in records if reading in _readings(results, s)]
+        matching = [
+            (sweep, record)
+            for sweep, record in records
+            if reading in map(_reading, _options(results, sweep, "trace"))
+        ]
+    today = _size((config.get("cluster") or {}).get(trace) or {})
+    on_today = {
+        sweep for sweep, _ in matching if today in map(_size, _options(results, sweep, "cluster"))
+    }
+    matching = sorted(matching, key=lambda entry: entry[0] in on_today)  # the last counts
     varied = {key.removeprefix("policy.") for key in config["swept"] if key.startswith("policy.")}
-    return {label: _error(matching, label, policy, varied) for label, policy in policies.items()}
+    errors = {label: _error(matching, label, policy, varied) for label, policy in policies.items()}
+    others = {error.backtest for error in errors.values() if error} - on_today
+    clusters = [str(record.get("cluster", "")) for sweep, record in matching if sweep in others]
+    return errors, next(iter(clusters), "").partition(", as ")[0]
 
 
 def recorded_errors(
@@ -132,12 +144,19 @@ def _same_workload(
     return [(sweep, record) for sweep, record in records if record.get("workload") in digests]
 
 
-def _readings(results: Path, sweep: str) -> list[str]:
+def _options(results: Path, sweep: str, kind: str) -> list[dict[str, Any]]:
+    """Return the configurations of a sweep's traces or clusters; none if they can't be read."""
     try:
         config = SweepFolder(results / "sweeps" / sweep).config()
     except (InputError, OSError):
         return []
-    return [_reading(trace) for trace in (config.get("trace") or {}).values()]
+    return list((config.get(kind) or {}).values())
+
+
+def _size(cluster: Mapping[str, Any]) -> str:
+    """Return shape and number of a cluster's machines, as text."""
+    size = {key: cluster.get(key) for key in ("shape", "count")}
+    return canonical(json.loads(canonical(size)))
 
 
 def _reading(trace: Mapping[str, Any]) -> str:

@@ -125,7 +125,9 @@ def _trust(
 ) -> Trust:
     cluster = (config.get("cluster") or {}).get(trace) or {}
     is_changed = bool(config.get("bootstrap")) or stretches(cluster)
-    errors = errors_of_trace(results, config, provenance, trace, by_reading=is_changed)
+    errors, other_cluster = errors_of_trace(
+        results, config, provenance, trace, by_reading=is_changed
+    )
     known = [error for error in errors.values() if error is not None]
     unknown = [label for label, error in errors.items() if error is None]
     worst = max(known, key=lambda error: abs(error.error), default=None)
@@ -133,6 +135,12 @@ def _trust(
     if worst is None:
         sentence = f"{NONE}: no backtest has held {_names(unknown)} against this log"
         return Trust(None, f"{sentence} ({_command(config)}).", cautions)
+    if other_cluster:
+        cautions = (
+            f"The backtest was {other_cluster}, and today's cluster here is another one: give "
+            "cluster.count and cluster.shape as there.",
+            *cautions,
+        )
     return Trust(worst.error, _verdict(known, unknown, worst), cautions)
 
 

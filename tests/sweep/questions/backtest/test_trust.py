@@ -76,6 +76,18 @@ def test_a_forecast_begins_with_the_verdict_of_the_backtest(
     assert trust(true)["backtest_error"] == pytest.approx(0.0)
 
 
+def test_a_backtest_on_the_same_cluster_counts_first(command: Command, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.swf", header="; MaxProcs: 2\n")
+    backtest(command, log, "policy=easy", "cluster.count=3")
+    ran = ask(command, log, "easy", "what_if.nodes=+1")
+    assert "The backtest was simulated on 3 slots, and today's cluster here is another" in first(
+        ran
+    )
+    earlier = backtest(command, log, "policy=easy")
+    ran = ask(command, log, "easy", "what_if.nodes=+1")
+    assert first(ran) == f"{NONE}: on this log, easy was 59 % off ({earlier.folder.name})."
+
+
 def test_a_search_takes_a_backtest_of_the_policy(command: Command, tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.swf", header="; MaxProcs: 2\n")
     words = ("policy.reservations=1,2", "search.metric=wait_mean_s", "search.cells=40")
