@@ -102,8 +102,10 @@ def errors_of_trace(
     matching = sorted(matching, key=lambda entry: entry[0] in on_today)  # the last counts
     varied = {key.removeprefix("policy.") for key in config["swept"] if key.startswith("policy.")}
     errors = {label: _error(matching, label, policy, varied) for label, policy in policies.items()}
-    others = {error.backtest for error in errors.values() if error} - on_today
-    clusters = [str(record.get("cluster", "")) for sweep, record in matching if sweep in others]
+    other_sweeps = {error.backtest for error in errors.values() if error} - on_today
+    clusters = [
+        str(record.get("cluster", "")) for sweep, record in matching if sweep in other_sweeps
+    ]
     return errors, next(iter(clusters), "").partition(", as ")[0]
 
 
