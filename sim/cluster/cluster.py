@@ -225,6 +225,31 @@ class Cluster:
         capacity, classes = self.capacity[rows], self.machine_class[rows]
         return replace(self, capacity=frozen(capacity), machine_class=frozen(classes))
 
+    def with_machines_like(self, row: int, more: int) -> Cluster:
+        """Return the mixed cluster with `more` machines like that of a row, or fewer.
+
+        Raises
+        ------
+        InputError
+            If there are not so many, or no machine is left.
+        """
+        keys = np.column_stack([self.machine_class, self.capacity])
+        like = np.flatnonzero((keys == keys[row]).all(axis=1))
+        if more < 0 and (len(like) < -more or self.n_machines <= -more):
+            raise InputError(
+                f"the cluster has {len(like):,} machines of this kind, of {self.n_machines:,}: "
+                f"{-more:,} can't be removed, as one must be left",
+                rule="range",
+            )
+        rows = np.arange(self.n_machines)
+        if more < 0:
+            rows = np.delete(rows, like[more:])
+        else:
+            rows = np.insert(rows, int(like[-1]) + 1, np.full(more, row))
+        check_size(len(rows), "machines")
+        capacity, classes = self.capacity[rows], self.machine_class[rows]
+        return replace(self, capacity=frozen(capacity), machine_class=frozen(classes))
+
     def with_queues(self, mode: QueueMode, shares: Mapping[str, float] | None = None) -> Cluster:
         """Return the same cluster, shared between the workload's queues by `mode`.
 

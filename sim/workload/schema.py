@@ -256,6 +256,17 @@ SUBMITTED: Final = _time(
     "recorded_submit_s",
     "when it was really submitted, by the log, if submit_s is when it was free to start",
 )
+DELAYED_BY: Final = Column(
+    "delayed_by",
+    CATEGORY,
+    "cause",
+    "why it became free to start only after its submission, by the log: throttle (of its array), "
+    "dependency, begin, hold or other; '' if it did not",
+    "",
+)
+REASON: Final = Column(
+    "reason", CATEGORY, "name", "why it waited last, by its scheduler; '' if unknown or none", ""
+)
 BILLING: Final = (
     Column("account", CATEGORY, "name", "account that pays for it; '' if unknown", ""),
     Column("qos", CATEGORY, "name", "its quality of service; '' if unknown", ""),
@@ -290,6 +301,8 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         *RECORDED,
         ELIGIBLE,
         SUBMITTED,
+        DELAYED_BY,
+        REASON,
         *BILLING,
         *ARRAY,
         PARTITION,

@@ -14,7 +14,9 @@ from sim.cluster.faults import Outages
 from sim.cluster.launch import Launch
 from sim.cluster.partitions import Unadmitted
 from sim.cluster.reservations import Reservations
+from sim.cluster.sizing import unit_cluster
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
+from sweep.grid.machine_kinds import EXTRA_KIND, find_kind
 
 FAULTS = {
     "outages": ("mtbf_s", "repair_s", "until_s"),
@@ -43,6 +45,7 @@ _KEYS = (
     "queues",
     "fungible",
     EXTRA,
+    EXTRA_KIND,
     PRICE,
     LAUNCH,
     STAGE_LAG,
@@ -87,6 +90,9 @@ def check(config: Mapping[str, Any]) -> None:
     check_value("cluster.tails", config.get("tails", False), bool)
     check_value("cluster.count", count, Count | None)
     check_value(f"cluster.{EXTRA}", config.get(EXTRA), int | None)
+    check_value(f"cluster.{EXTRA_KIND}", config.get(EXTRA_KIND), str | None)
+    if config.get(EXTRA_KIND) is not None:
+        find_kind(unit_cluster(shape), config[EXTRA_KIND])
     check_value(f"cluster.{PRICE}", config.get(PRICE), Positive | None)
     _check_queues(config.get("queues") or {})
     _check_fungible(config.get("fungible") or [], shape)

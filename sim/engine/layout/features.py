@@ -95,9 +95,7 @@ def _widest(needed: set[Feature]) -> set[Feature]:
         if has.SKIP in needed:
             return _WIDE_BATCHES | {has.HOLDS}
         return _WIDE_BATCHES if needed & {has.STRICT, has.CLASSES} else _WIDE_BATCHES | {has.SCORED}
-    if has.STRICT in needed:
-        return _WIDE
-    if has.CLASSES in needed:
+    if needed & {has.STRICT, has.CLASSES}:
         return _WIDE
     by_skip = {has.RESERVES, has.PLACES, has.HOLDS}
     return _WIDE | (by_skip if has.SKIP in needed else {has.SCORED, has.OVERBOOK})

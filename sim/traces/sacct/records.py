@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sim.base.arrays import I8, Mask
 from sim.base.reading import Account, BadRows, count_rule, no_job_left, resolution_s, valid_rows
 from sim.traces.sacct import sentences
 from sim.traces.sacct.amounts import open_account
+from sim.traces.sacct.arrays import array_columns, find_arrays
 from sim.traces.sacct.clock import clock_sentence, elapsed_sentence
-from sim.traces.sacct.columns import Log, mask, take, take_rows
+from sim.traces.sacct.columns import Log, take, take_rows
 from sim.traces.sacct.dependencies import read_dependencies
 from sim.traces.sacct.groups import group
 from sim.traces.sacct.identity import PREEMPTED, REQUEUED, SHARED
 from sim.traces.sacct.jobs import OF_JOBS, Jobs, jobs_table, sort_jobs
 from sim.traces.sacct.options import Options
 from sim.traces.sacct.ran import RUNNING
+from sim.traces.sacct.released import find_releases
 from sim.traces.sacct.resources import gpu_models
 from sim.traces.sacct.selection import NOT_COMPLETED, Selection, select
 from sim.traces.sacct.stages import Stages, known_resources, make_stages, stages_table
@@ -29,7 +30,7 @@ from sim.workload.amounts import with_account
 from sim.workload.schema import N_NODES, RUNS_ON
 from sim.workload.workload import Workload
 
-THROTTLED = "array with a limit on its running elements (%): not read"
+THROTTLED = "array with a limit on its running elements (%): not read, as it is one job"
 GPU_TYPES = "GPU models: not read into runs_on; +trace.gpu_types=true"
 
 
@@ -64,10 +65,13 @@ def build_workload(
         valid_rows(chosen.rules, dropped)
         raise no_job_left(path, {**bad, **dropped})
     count_rule(noticed, SHARED, chosen.is_shared)
-    count_rule(noticed, THROTTLED, mask(pc.match_substring(chosen.log["JobID"], "%")))
-    groups = group(chosen, options, noticed)
+    arrays = find_arrays(chosen, chosen.first_run.eligible_s, noticed)
+    groups = group(chosen, arrays, options, noticed)
     dependencies = read_dependencies(chosen, groups)
-    jobs, old_row = sort_jobs(chosen, groups, options.release)
+    released = find_releases(chosen, groups, arrays, dependencies)
+    jobs, old_row = sort_jobs(chosen, groups, released, options.release)
+    is_one = arrays.is_throttled & groups.is_array[arrays.rows]
+    count_rule(noticed, THROTTLED, np.bincount(arrays.key[is_one]) > 0)
     account = open_account(chosen, chosen.heads[groups.first], bad, options.tasks)
     account.keep(chosen.rules, dropped, (NOT_COMPLETED,), wasted=(PREEMPTED, REQUEUED))
     dependencies.enter(account)
@@ -87,7 +91,7 @@ def build_workload(
             **jobs_table(jobs, head_log, options.queue, filled, noticed),
             "min_tasks": np.where(is_gang, n_tasks, 0),
             **_n_nodes(chosen, jobs),
-            **dependencies.job_columns(old_row),
+            **array_columns(arrays, chosen.head_log, jobs.head, jobs.is_array),
         },
         stages={
             **stages_table(stages, stage_job, zero_s),
