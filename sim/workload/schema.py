@@ -25,6 +25,10 @@ DEMAND_PREFIX: Final = "demand_"
 SPEED_PREFIX: Final = "speed_"
 """Prefix of ``stages.speed_<class>``: the speed of a task on machines of that class."""
 
+HELD_PREFIX: Final = "held_"
+"""Prefix of ``stages.held_<resource>`` of logs: the amount that all tasks of a stage held together
+of a resource that they do not demand. Nothing simulates it."""
+
 MIN_SPEED: Final = 1e-6
 """Least speed: a duration is divided by it."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sim.workload.schema import (
     DEMAND_PREFIX,
+    HELD_PREFIX,
     OPTIONAL_COLUMNS,
     SPEED_PREFIX,
     required_columns,
@@ -53,7 +54,8 @@ def suggest_columns(table: str, names: Iterable[str]) -> dict[str, str]:
     missing = [name for name in known if name not in present]
     suggestions = {}
     for name in present:
-        has_prefix = table == "stages" and name.startswith((DEMAND_PREFIX, SPEED_PREFIX))
+        prefixes = (DEMAND_PREFIX, SPEED_PREFIX, HELD_PREFIX)
+        has_prefix = table == "stages" and name.startswith(prefixes)
         if name not in known and not has_prefix:
             match = _closest(name, missing) or _demand(table, name)
             if match is not None and match not in present:

@@ -27,7 +27,7 @@ from sim.traces.sacct.resources import gpu_models
 from sim.traces.sacct.selection import NOT_COMPLETED, Selection, select
 from sim.traces.sacct.stages import Stages, known_resources, make_stages, stages_table
 from sim.workload.amounts import with_account
-from sim.workload.schema import N_NODES, RUNS_ON
+from sim.workload.schema import HELD_PREFIX, N_NODES, RUNS_ON
 from sim.workload.workload import Workload
 
 THROTTLED = "array with a limit on its running elements (%): not read, as it is one job"
@@ -96,6 +96,7 @@ def build_workload(
         stages={
             **stages_table(stages, stage_job, zero_s),
             **_nodes(chosen.head_log, stages.record),
+            **_held_amounts(chosen, stages, options.tasks),
             **_gpu_models(chosen.head_log, stages, options, noticed),
         },
         job_edges=dependencies.edges(old_row),
@@ -167,6 +168,24 @@ def _nodes(log: Log, record: I8) -> dict[str, Any]:
     if "NodeList" not in log:
         return {}
     return {"node_list": take_rows(log["NodeList"], record).fill_null("")}
+
+
+def _held_amounts(chosen: Selection, stages: Stages, tasks: str) -> dict[str, Any]:
+    """Return the GPUs and memory (GiB) that stages held in all, if tasks do not demand them.
+
+    Nothing simulates them; an audit of the log goes by them where it names nodes.
+    """
+    if tasks != "cpus" or "NodeList" not in chosen.head_log:
+        return {}
+    head = chosen.resources.take(chosen.heads)
+    n_tasks = np.bincount(stages.record, weights=stages.n_tasks, minlength=len(chosen.heads))
+    share = stages.n_tasks / n_tasks[stages.record]  # of the stages of a resized job
+    amounts = {"gpu": np.nan_to_num(head.gpus), "mem": np.nan_to_num(head.mem_gib)}
+    return {
+        f"{HELD_PREFIX}{kind}": amount[stages.record] * share
+        for kind, amount in amounts.items()
+        if amount.any()
+    }
 
 
 def _gpu_models(

@@ -13,7 +13,7 @@ from sim.workload.schema import ELIGIBLE, SUBMITTED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 from sweep.questions.backtest.findings import Audit
-from sweep.questions.backtest.recorded_use import has_priorities
+from sweep.questions.backtest.recorded_use import has_priorities, held_resources
 
 FEW_WAITED = 30
 """With fewer jobs that waited, little can be told about waits."""
@@ -49,7 +49,7 @@ def audit_sentences(audit: Audit, workload: Workload) -> tuple[str, ...]:
         "" if audit.is_in_order or has_priorities(workload) else _NO_PRIORITIES,
         _unrecorded(audit),
         _early(audit),
-        _unread(workload),
+        _unread(audit, workload),
         _released(audit, workload),
         _reasons(workload),
         _over_capacity(audit),
@@ -184,7 +184,7 @@ def _reasons(workload: Workload) -> str:
     return "" if counts is None or not counts.n_named else f"{reason_sentence(counts)}."
 
 
-def _unread(workload: Workload) -> str:
+def _unread(audit: Audit, workload: Workload) -> str:
     """Name the resources that the log has and its tasks do not demand."""
     account = (workload.meta.get("report") or {}).get("account") or {}
     names = [
@@ -192,6 +192,11 @@ def _unread(workload: Workload) -> str:
     ]
     if not names:
         return ""
+    if len(audit.pools) > 1 and held_resources(workload):
+        return (
+            f"The audit goes by {' and '.join(names)}, too, and no simulation does: tasks do not "
+            "demand them (+trace.tasks=nodes reads them)."
+        )
     return (
         f"The audit goes by CPUs alone: {' and '.join(names)} of the log are not read "
         "(+trace.tasks=nodes reads them), so a job that waited for them counts as one that fitted."

@@ -14,8 +14,8 @@ from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import capacity_quanta
 from sim.workload.node_names import NODE_LIST
-from sim.workload.schema import CATEGORY, ELIGIBLE, RECORDED
-from sim.workload.tables import column_or_default
+from sim.workload.schema import CATEGORY, DEFAULT_QUANTUM, ELIGIBLE, HELD_PREFIX, RECORDED
+from sim.workload.tables import column_or_default, values
 from sim.workload.workload import Workload
 from sweep.questions.backtest.kernels.line import BEGIN, END, ENTER, START
 from sweep.questions.backtest.node_lists import Nodes, named_nodes
@@ -23,6 +23,9 @@ from sweep.questions.backtest.node_shares import shares
 from sweep.questions.backtest.node_sizes import NodeSizes, least_sizes
 from sweep.questions.backtest.starts import find_starts, no_starts
 
+MAX_ROOM = 2**60
+"""Capacity of a resource of which a cluster has as much as can be."""
+_QUANTA = {"gpu": 1.0}
 PRIORITY, PARTITION = "priority", "partition"
 """Columns of ``jobs``: the first in line has the highest priority of its partition."""
 _START, _FINISH = RECORDED
@@ -125,8 +128,26 @@ class Recorded:
         return time[order], kind[order], item[order]
 
 
-def recorded(workload: Workload, cluster: Cluster) -> Recorded:
+def held_resources(workload: Workload) -> list[str]:
+    """Return the resources that a log's jobs held and that its tasks do not demand."""
+    names = workload.stages.column_names
+    return [name.removeprefix(HELD_PREFIX) for name in names if name.startswith(HELD_PREFIX)]
+
+
+def _held_amounts(workload: Workload) -> I8:
+    """Return what each stage held of these resources in all, in quanta, (G, H)."""
+    columns = [
+        np.rint(values(workload.stages, HELD_PREFIX + name) / _QUANTA.get(name, DEFAULT_QUANTUM))
+        for name in held_resources(workload)
+    ]
+    return np.stack(columns, axis=1).astype(np.int64)
+
+
+def recorded(workload: Workload, cluster: Cluster, *, with_held: bool = False) -> Recorded:
     """Return what the log records of all jobs, on the whole cluster.
+
+    With `with_held`, resources that jobs held and tasks do not demand come after those that they
+    do; the cluster's capacity of them is unknown, and as large as can be.
 
     Raises
     ------
@@ -142,8 +163,15 @@ def recorded(workload: Workload, cluster: Cluster) -> Recorded:
     enter_s = np.fmin(np.fmax(starts.release_s, column_or_default(jobs, ELIGIBLE)), start_s)
     demand, capacity = _resources(workload, cluster)
     gang = np.maximum(columns.job_min_tasks, 1).astype(np.int64)
-    need = demand[columns.job_stage0[:-1]] * gang[:, None]
-    begin_s, end_s, use, stage = _uses(workload, demand)
+    first = columns.job_stage0[:-1]
+    need = demand[first] * gang[:, None]
+    held_amount = np.zeros((len(demand), 0), np.int64)
+    if with_held:
+        held_amount = _held_amounts(workload)
+        n_tasks = columns.stage_n_tasks[first][:, None].astype(np.int64)
+        need = np.hstack([need, -(-held_amount[first] * gang[:, None] // n_tasks)])
+        capacity = np.append(capacity, np.full(held_amount.shape[1], MAX_ROOM))
+    begin_s, end_s, use, stage = _uses(workload, demand, held_amount)
     place = places_in_line(workload)
     return Recorded(place, enter_s, start_s, need, begin_s, end_s, use, stage, capacity, "", rows)
 
@@ -176,25 +204,26 @@ def _resources(workload: Workload, cluster: Cluster) -> tuple[I8, I8]:
     return columns.stage_demand[:, index], capacity_quanta(total, columns.quantum[index])
 
 
-def _uses(workload: Workload, demand: I8) -> tuple[F8, F8, I8, I8]:
-    """Return begin, end, room and stage of each use of positive length.
+def _uses(workload: Workload, demand: I8, held_amount: I8) -> tuple[F8, F8, I8, I8]:
+    """Return begin, end, room and stage of each use of positive length; what is held comes last.
 
     Stages of a job that ran at the same time on the same nodes are one use: the log tells what they
     had together.
     """
     columns = workload.columns
-    whole = demand * columns.stage_n_tasks[:, None]
+    n_tasks = columns.stage_n_tasks[:, None]
+    whole = np.hstack([demand * n_tasks, held_amount])
     stage = np.arange(len(columns.stage_job))
     begin_s, end_s = _times(workload.stages)
     use = whole
     if workload.stage_duration_s is None and _START.name in workload.tasks.column_names:
         begin_s, end_s = _times(workload.tasks)
         stage = columns.task_stage()
-        use = demand[stage]
+        use = np.hstack([demand, held_amount // n_tasks])[stage]
     elif not np.isfinite(begin_s).any():
         begin_s, end_s = _times(workload.jobs)
         stage = columns.job_stage0[:-1]
-        use = np.zeros((workload.n_jobs, demand.shape[1]), np.int64)
+        use = np.zeros((workload.n_jobs, whole.shape[1]), np.int64)
         np.maximum.at(use, columns.stage_job, whole)
     else:
         first = _first_of_alike(workload, begin_s, end_s)
@@ -224,7 +253,8 @@ def _times(table: pa.Table) -> tuple[F8, F8]:
 def pools(log: Recorded, workload: Workload, cluster: Cluster) -> list[Recorded]:
     """Split a log by partition, and by node where it names nodes.
 
-    A partition has the nodes that its jobs ran on, each as large as its machine; with a pool of
+    A partition has the nodes that its jobs ran on, each as large as its machine, and with what
+    the log says that jobs held there of resources that no task demands; with a pool of
     slots, which has no machines, as large as it must have been (`node_sizes`). Without names of
     nodes it has the whole cluster, as has the only partition of a log on a pool.
     """
@@ -234,6 +264,8 @@ def pools(log: Recorded, workload: Workload, cluster: Cluster) -> list[Recorded]
         return [replace(log, name=name, rows=rows) for name, rows in parts]
     if cluster.unit and len(parts) < 2:
         return [log]
+    if len(parts) > 1 and held_resources(workload):
+        log = recorded(workload, cluster, with_held=True)
     whole = _node_use(log, workload, nodes, cluster)
     if len(parts) < 2:
         return [replace(log, nodes=whole)]
@@ -288,6 +320,14 @@ def _machines(log: Recorded, workload: Workload, cluster: Cluster, nodes: Nodes)
     capacity = cluster.capacity[:, [cluster.resources.index(name) for name in shared]]
     quantum = workload.columns.quantum[[names.index(name) for name in shared]]
     room = capacity_quanta(capacity, quantum)
+    n_held = log.use.shape[1] - room.shape[1]
+    if n_held:
+        size = np.stack([sizes.size for sizes in sizes_by_resource(log, nodes)], axis=1)
+        demanded = replace(log, use=log.use[:, :-n_held])
+        placed = _machines(demanded, workload, cluster, nodes)
+        held_amount = np.zeros((len(placed), n_held), np.int64)
+        held_amount[: nodes.n_nodes] = size[:, -n_held:]
+        return np.hstack([placed, held_amount])
     more = np.repeat(room[:1], max(nodes.n_nodes - len(room), 0), axis=0)
     room = np.concatenate([room, more])
     if (room == room[0]).all():

@@ -15,7 +15,7 @@ from sweep.questions.backtest.audit import _replay as fast_replay
 from sweep.questions.backtest.audit import audit
 from sweep.questions.backtest.capacity import logged_size
 from sweep.questions.backtest.findings import MAX_HEAD_COULD_START
-from sweep.questions.backtest.recorded_use import pools, recorded
+from sweep.questions.backtest.recorded_use import held_resources, pools, recorded
 from tests.sweep.questions.backtest.audit_reference import replay, use_at
 
 RUNS = Path(__file__).parents[3] / "real" / "slurm"
@@ -257,8 +257,11 @@ def test_resources_that_are_not_read_are_named() -> None:
     assert any("GPUs of the log are not read (+trace.tasks=nodes" in text for text in sentences)
 
 
+@pytest.mark.parametrize("tasks", ["cpus", "nodes"])
 @pytest.mark.parametrize("machines_of", ["pool", "classes", "log"])
-def test_a_partition_has_the_nodes_that_it_used(tmp_path: Path, machines_of: str) -> None:
+def test_a_partition_has_the_nodes_that_it_used(
+    tmp_path: Path, machines_of: str, tasks: str
+) -> None:
     # n1 and n2 have 8 CPUs, n3 has 16 and 4 GPUs; a job of the partition g waits for GPUs
     jobs = [
         ("c", 0, 0, 10, 8, 0, "n1"), ("c", 0, 0, 10, 8, 0, "n2"), ("g", 0, 0, 10, 8, 4, "n3"),
@@ -270,7 +273,7 @@ def test_a_partition_has_the_nodes_that_it_used(tmp_path: Path, machines_of: str
         tres = f"cpu={cpus},mem=1G,node=1" + f",gres/gpu={gpus}" * (gpus > 0)
         lines.append(f"{i}|{name}|{times}|COMPLETED|{cpus}|1|{tres}|{node}")
     (tmp_path / "log.txt").write_text("\n".join(lines) + "\n")
-    w = sim.read_trace("sacct", tmp_path / "log.txt", tasks="nodes")
+    w = sim.read_trace("sacct", tmp_path / "log.txt", tasks=tasks)
     kinds = [
         {"count": 2, "cpu": 8, "mem": 2, "class": "c"},
         {"count": 1, "cpu": 16, "mem": 2, "gpu": 4, "class": "g"},
@@ -283,11 +286,16 @@ def test_a_partition_has_the_nodes_that_it_used(tmp_path: Path, machines_of: str
     # 8 CPUs of n3 are free from 3 s on, but no GPU; n1 and n2 are taken until 10 s
     assert {pool.name: pool.head_could_start for pool in checked.pools} == {"c": 0.0, "g": 0.0}
     machines = mixed if machines_of == "classes" else by_log.build()
-    index = [w.resources.index("cpu"), w.resources.index("gpu")]
-    lines_of = pools(recorded(w, machines), w, machines)
-    assert {pool.name: pool.capacity[index].tolist() for pool in lines_of} == {
-        "c": [16, 0], "g": [16, 4],
-    }  # fmt: skip
+    # resources that no task demands come last; the memory is the log's
+    names = [*w.resources, *held_resources(w)]
+    lines_of = {p.name: p.capacity.tolist() for p in pools(recorded(w, machines), w, machines)}
+    for name, cpus, gpus in (("c", 16, 0), ("g", 16, 4)):
+        line = dict(zip(names, lines_of[name], strict=True))
+        assert (line["cpu"], line["gpu"]) == (cpus, gpus)
+    sentences = [text for text in checked.sentences if "The audit goes by" in text]
+    assert [text.startswith("The audit goes by GPUs and memory, too") for text in sentences] == (
+        [True] if tasks == "cpus" else []
+    )
 
 
 def test_the_first_sentence_has_what_the_reader_warns_of() -> None:
