@@ -6,9 +6,10 @@ import inspect
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal
 
+from policies import preempting
 from policies.knows import Knows
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
@@ -35,10 +36,15 @@ class Policy:
     fit_resources : tuple of str
         The resources that a task must fit; empty for all. A fungible resource that is left out may
         be overbooked, and then slows down the tasks that use it.
+    preemption : mapping
+        Preemption of running jobs, e.g. {by: priority}; empty for none. Keys: by (priority, share,
+        or a column of jobs with levels), levels, in_queue, victims, when, grace_s
+        (docs/preemption.md).
     """
 
     fit: FitName = "strict"
     fit_resources: tuple[str, ...] = ()
+    preemption: Mapping[str, Any] = field(default_factory=dict)
 
     name: ClassVar[str] = ""
     events: ClassVar[Event] = Event.NONE
@@ -61,7 +67,7 @@ class Policy:
 
     def __repr__(self) -> str:
         """Return the name and the parameters that differ from defaults: ``las(queues=5)``."""
-        defaults = {field.name: field.default for field in fields(self)}
+        defaults = {field.name: getattr(type(self), field.name, {}) for field in fields(self)}
         values = ((name, getattr(self, name)) for name in defaults)
         shown = (f"{name}={value!r}" for name, value in values if value != defaults[name])
         return f"{self.name or type(self).__name__}({', '.join(shown)})"
@@ -98,7 +104,10 @@ class Policy:
         """Set the parameters common to all policies, then `prepare`; the engine calls this."""
         plan.fit = Fit[self.fit.upper()]
         plan.fit_resources = self.fit_resources
-        return self.prepare(world, plan)
+        memory = self.prepare(world, plan)
+        if self.preemption:
+            preempting.fill(world, plan, self.preemption)
+        return memory
 
 
 def check_ranges(policy: Policy, **ranges: tuple[float, float]) -> None:

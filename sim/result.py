@@ -32,7 +32,7 @@ class Result(Run):
         if it never started or ended.
     job_failed : (J,) bool
         True if the job failed: an input was missing, it was ended at its limit of run time, it was
-        rejected, or it was never released.
+        rejected, preempted and cancelled, or never released.
     job_eligible : (J,) float64 or None
         When the job could start, s: submitted, and released by its begin time and other jobs; NaN
         if never. None if no job waits for those (`sim.workload.releases`).
@@ -65,6 +65,8 @@ class Result(Run):
     job_rejected : (J,) bool or None
         True if the job was refused at submission, by a cap of submitted jobs, or as its reservation
         was over; None for none.
+    job_cancelled : (J,) bool or None
+        True if the job was preempted and cancelled; None where nothing is preempted.
     own : sim.engine.record.Run or None
         The same run on its own clock, if that is not the workload's (`sim.engine.clock`). Take
         differences between times from `on_own_clock`: those of epoch seconds lack small digits.
@@ -110,9 +112,11 @@ class Result(Run):
             code += self.job_timeout
         if self.job_rejected is not None:
             code += 2 * self.job_rejected
+        if self.job_cancelled is not None:
+            code += 4 * self.job_cancelled
         if len(self.job_unreleased):
             code += 3 * self.job_unreleased
-        outcomes = ["done", "failed", "timeout", "rejected", "never released"]
+        outcomes = ["done", "failed", "timeout", "rejected", "never released", "preempted"]
         outcome = pa.DictionaryArray.from_arrays(pa.array(code), pa.array(outcomes))
         return pa.table(
             {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import deque
 from collections.abc import Generator, Iterator
 from functools import cache
 from itertools import chain
@@ -83,6 +84,24 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+N_BETWEEN = 100
+_n_tests = 0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
+    """Exclude later imports and caches, too, at the end of a file, about every hundred tests."""
+    global _n_tests
+    yield
+    _n_tests += 1
+    if _n_tests >= N_BETWEEN and nextitem is not None and nextitem.path != item.path:
+        _n_tests = 0
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Skip a test that failed as a room is not here (`tests.without`)."""
@@ -135,27 +154,36 @@ def first_of_each_file() -> frozenset[str]:
     return frozenset(files.values())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the core lane, and distribute end-to-end tests among the workers.
-
-    These start each worker's share: pytest-xdist gives each worker a contiguous share, and one
-    worker would get all of them.
-    """
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Mark the core lane, and distribute files with long tests among the workers."""
     for item in items:
         if is_core(item):
             item.add_marker("core")
+    yield  # tests of other lanes are deselected
     n = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if n == 1:
-        return
-    e2e: dict[str, list[pytest.Item]] = {}
+    if n > 1:
+        items[:] = _distributed(items, n)
+
+
+def _distributed(items: list[pytest.Item], n: int) -> list[pytest.Item]:
+    """Return the tests in an order in which files with long ones start each worker's share.
+
+    pytest-xdist gives each worker a contiguous share: one worker would get all end-to-end tests,
+    and a slow test near the end would leave the others without work.
+    """
+    long_files = {
+        item.path for item in items if any(map(item.get_closest_marker, ("e2e", "slow", "long")))
+    }
+    files: dict[Path, list[pytest.Item]] = {path: [] for path in long_files}
     for item in items:
-        if item.get_closest_marker("e2e") is not None:
-            e2e.setdefault(item.nodeid.partition("::")[0], []).append(item)
-    rest = [item for item in items if item.get_closest_marker("e2e") is None]
-    shares = [list(chain.from_iterable(list(e2e.values())[worker::n])) for worker in range(n)]
-    ends = [len(items) * (worker + 1) // n for worker in range(n)]
+        if item.path in files:
+            files[item.path].append(item)
+    rest = deque(item for item in items if item.path not in files)
+    longest = sorted(files.values(), key=lambda tests: tests[0].nodeid)
     ordered: list[pytest.Item] = []
-    for share, end in zip(shares, ends, strict=True):
-        ordered += share
-        ordered += [rest.pop(0) for _ in range(min(len(rest), end - len(ordered)))]
-    items[:] = ordered + rest
+    for worker in range(n):
+        ordered += chain.from_iterable(longest[worker::n])
+        end = len(items) * (worker + 1) // n
+        ordered += [rest.popleft() for _ in range(min(len(rest), end - len(ordered)))]
+    return [*ordered, *rest]

@@ -35,7 +35,13 @@ CHECKS = {
 }
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, marks=pytest.mark.slow) if check == "types" else check
+        for check in CHECKS
+    ],
+)
 def test_code_passes(check):
     tool, *args = CHECKS[check]
     command = [str(Path(sys.executable).parent / tool), *args]

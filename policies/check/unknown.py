@@ -115,7 +115,7 @@ def _training(
 def differences(result: Result, policy: Scheduler, knows: Knows, instant_s: float) -> int:
     """Count the tasks that start before `instant_s` otherwise once the unknown has changed.
 
-    Only the last start of a task is recorded. Under policies that evict tasks, therefore, only
+    Only the last start of a task is recorded. Under policies that preempt, therefore, only
     those count that have ended.
     """
     own_columns = getattr(policy, "own_columns", ())
@@ -126,7 +126,7 @@ def differences(result: Result, policy: Scheduler, knows: Knows, instant_s: floa
         seed=result.seed,
         record="tasks",
     )
-    column = "task_finish" if plan_of(result).evict else "task_start"
+    column = "task_finish" if plan_of(result).preemption else "task_start"
     early = (getattr(result, column) < instant_s) | (getattr(other, column) < instant_s)
     same = (result.task_start == other.task_start) & (result.task_machine == other.task_machine)
     return int((early & ~same).sum())

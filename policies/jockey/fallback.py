@@ -53,5 +53,7 @@ class JockeyFallback(JockeyOnline):
                 job.allocation = 0.0
 
     def _refresh_model(self, job: Job, world: World, factor: float) -> RemainderModel:
+        if isinstance(job.model, DistrustedModel):
+            return job.model  # not around itself, again at each check: each would ask the next
         n = len(job.n_tasks)
         return DistrustedModel(job.model, np.arange(n, dtype=np.int32), np.ones(n))

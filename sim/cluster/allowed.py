@@ -1,11 +1,15 @@
-"""Machines on which stages may run: of a class, and in a partition."""
+"""Machines on which stages may run: of a class, and in a partition that admits the job; tiers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sim.base.arrays import I8
-from sim.cluster.classes import class_bits, name_bits
+import numpy as np
+
+from sim.base.arrays import I4, I8, Mask
+from sim.cluster.classes import ANY, SEPARATOR, class_bits, name_bits
+from sim.cluster.partitions import NO_RULES
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -13,9 +17,84 @@ if TYPE_CHECKING:
 
 
 def allowed_codes(columns: Columns, cluster: Cluster) -> I8:
-    """Return the codes of machines on which each stage may run, as bits, (G,): class, partition."""
+    """Return the codes of machines on which each stage may run, as bits, (G,): class, partition.
+
+    Partitions that do not admit its job are left out. A job that none admits never runs; all count.
+    """
     allowed = class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
-    if cluster.partitions:
-        texts = [text or cluster.default_partition for text in columns.partitions]
-        allowed &= name_bits(cluster.partitions, texts)[columns.job_partition[columns.stage_job]]
-    return allowed
+    if not cluster.partitions:
+        return allowed
+    texts = [text or cluster.default_partition for text in columns.partitions]
+    codes_by_text = name_bits(cluster.partitions, texts)
+    codes = codes_by_text[columns.job_partition]
+    if may_refuse(cluster):
+        codes = np.zeros(len(codes), np.int64)
+        for name, jobs in _admissions(columns, cluster):
+            codes |= np.where(jobs, name_bits(cluster.partitions, [name])[0], 0)
+        runs_anywhere = np.array([text == ANY for text in texts])[columns.job_partition]
+        everywhere = name_bits(cluster.partitions, [ANY])[0]
+        codes[runs_anywhere | unadmitted_jobs(columns, cluster)] = everywhere
+    return allowed & codes[columns.stage_job]
+
+
+def may_refuse(cluster: Cluster) -> bool:
+    """Tell whether some partition does not admit all jobs."""
+    return any(rules.may_refuse for rules in cluster.rules.values())
+
+
+def unadmitted_jobs(columns: Columns, cluster: Cluster) -> Mask:
+    """Tell of each job whether none of the cluster's partitions that it names admits it, (J,)."""
+    if not may_refuse(cluster):
+        return np.zeros(len(columns.job_submit), bool)
+    named = np.array([len(names) > 0 for names in _names_of_texts(columns, cluster)])
+    unadmitted: Mask = named[columns.job_partition]
+    for _, jobs in _admissions(columns, cluster):
+        unadmitted &= ~jobs
+    return unadmitted
+
+
+def _admissions(columns: Columns, cluster: Cluster) -> Iterator[tuple[str, Mask]]:
+    """Yield each partition that jobs name, and which of these it admits, (J,)."""
+    names_of_texts = _names_of_texts(columns, cluster)
+    n_nodes = job_nodes(columns)
+    for name in dict.fromkeys(name for names in names_of_texts for name in names):
+        is_named = np.array([name in names for names in names_of_texts])[columns.job_partition]
+        rules = cluster.rules.get(name, NO_RULES)
+        yield name, is_named & rules.admits(columns.job_requested, n_nodes)
+
+
+def job_nodes(columns: Columns) -> I4:
+    """Return the number of nodes of each job, (J,): ``n_nodes``, or else a node for each slot."""
+    n_nodes = columns.job_n_nodes
+    return np.where(n_nodes > 0, n_nodes, np.maximum(columns.job_min_tasks, 1))
+
+
+def _names_of_texts(columns: Columns, cluster: Cluster) -> list[tuple[str, ...]]:
+    """Return the partitions that each text of ``columns.partitions`` names; the default for ""."""
+    texts = [text or cluster.default_partition for text in columns.partitions]
+    known = {name for names in cluster.partitions for name in names}
+    return [tuple(name for name in text.split(SEPARATOR) if name in known) for text in texts]
+
+
+def exclusive_partitions(columns: Columns, cluster: Cluster) -> Mask:
+    """Tell of each job whether a partition that admits it is exclusive, (J,)."""
+    is_exclusive = np.zeros(len(columns.job_submit), bool)
+    if any(rules.exclusive for rules in cluster.rules.values()):
+        for name, jobs in _admissions(columns, cluster):
+            is_exclusive |= jobs & cluster.rules.get(name, NO_RULES).exclusive
+    return is_exclusive
+
+
+def has_tiers(cluster: Cluster) -> bool:
+    """Tell whether the partitions of the cluster have different tiers."""
+    known = {name for names in cluster.partitions for name in names}
+    return len({cluster.rules.get(name, NO_RULES).tier for name in known} | {NO_RULES.tier}) > 1
+
+
+def job_tiers(columns: Columns, cluster: Cluster) -> I4:
+    """Return the tier of each job, (J,): the highest of the partitions that admit it."""
+    tiers = np.full(len(columns.job_submit), -1, np.int32)
+    for name, jobs in _admissions(columns, cluster):
+        tier = cluster.rules.get(name, NO_RULES).tier
+        tiers[jobs] = np.maximum(tiers[jobs], tier)
+    return np.where(tiers < 0, np.int32(NO_RULES.tier), tiers)

@@ -9,8 +9,9 @@ import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
+from sim.cluster.allowed import job_nodes, unadmitted_jobs
 from sim.cluster.cap_groups import MAX_CAP, Groups, cap_groups
-from sim.cluster.caps import JOBS, MINUTES, SUBMITTED, Cap
+from sim.cluster.caps import JOBS, MINUTES, NODES, SUBMITTED, Cap
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -36,8 +37,9 @@ def check_caps(
     slot = np.maximum.reduceat(demand, columns.job_stage0[:-1], axis=0)
     together = np.maximum(columns.job_min_tasks, 1)
     jobs = groups.jobs()
+    is_rejected = unadmitted_jobs(columns, cluster)[jobs]
     for i, row in enumerate(groups.caps):
-        is_of_row = groups.cap[groups.group] == i
+        is_of_row = (groups.cap[groups.group] == i) & ~is_rejected
         job, number = jobs[is_of_row], groups.number[groups.group[is_of_row]]
         need = np.ones(len(job))
         if row.resource in resources:
@@ -45,6 +47,8 @@ def check_caps(
             need = slot[job, r] * quantum[r] * together[job]
         elif row.counted not in JOBS:
             need = np.zeros(len(job))
+        elif row.counted == NODES:
+            need = job_nodes(columns)[job].astype(np.float64)
         if row.counted.endswith(MINUTES):
             _check_limits(workload, row, job)
             need = need * np.ceil(columns.job_requested[job]) / 60

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I4, I8, Mask, offsets
 from sim.base.errors import InputError, unknown
-from sim.cluster.caps import JOBS, MINUTES, RUNNING, Cap, accounts_above
+from sim.cluster.allowed import unadmitted_jobs
+from sim.cluster.caps import JOBS, MINUTES, RUNNING, SUBMITTED, Cap, accounts_above
 from sim.workload.schema import ARRAY, PARTITION
 from sim.workload.tables import names, values
 
@@ -73,7 +74,7 @@ class Groups:
         )[self.cap]
 
     def quanta(self, resources: Sequence[str], quantum: F8) -> I8:
-        """Return the cap of each group: jobs, quanta of its resource, or quanta × s; (N,)."""
+        """Return the cap of each group: jobs, nodes, quanta of its resource, quanta × s; (N,)."""
         units = np.ones(len(self.caps))
         for i, row in enumerate(self.caps):
             if row.resource is not None:
@@ -85,6 +86,8 @@ class Groups:
 
 def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
     """Return the groups of the workload's jobs; of the cluster's rows, and of throttled arrays.
+
+    Jobs that no partition admits have a cap of 0 submitted jobs.
 
     Raises
     ------
@@ -100,6 +103,10 @@ def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
     if throttles is not None:
         caps.append(Cap(RUNNING, throttles, (_ARRAY,), name="the throttle of an array"))
         members.append(_members(caps[-1], columns, cluster))
+    rejected = unadmitted_jobs(columns, cluster)
+    if rejected.any():
+        caps.append(Cap(SUBMITTED, 0.0, name="partitions that admit the job"))
+        members.append((rejected.astype(np.int64), [[], [()]]))
     cap: list[int] = []
     number: list[float | None] = []
     key: list[tuple[str, ...]] = []

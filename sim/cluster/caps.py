@@ -16,8 +16,9 @@ from sim.base.parameters import NotNegative, check
 
 KEYS = ("user", "account", "qos", "queue", "partition", "array")
 """Columns of ``jobs`` by which caps may count."""
-RUNNING, SUBMITTED = "running_jobs", "submitted_jobs"
-JOBS = (RUNNING, SUBMITTED)
+RUNNING, SUBMITTED, NODES = "running_jobs", "submitted_jobs", "nodes"
+JOBS = (RUNNING, SUBMITTED, NODES)
+"""Counters of jobs, and of their nodes; all others are of resources."""
 MINUTES = "_minutes"
 """Suffix of the caps of a resource × the time left to the limits of running jobs."""
 OTHER = "*"
@@ -35,13 +36,15 @@ class Cap:
     ----------
     counted : str
         ``running_jobs``: jobs from their first start to their end; ``submitted_jobs``: from
-        submission to end, and a job beyond them is rejected; a resource: its sum over running
-        tasks and held slots; a resource and ``_minutes``: the sum over running jobs of the
+        submission to end, and a job beyond them is rejected; ``nodes``: nodes of running jobs, each
+        with all of its own (``n_nodes``) from its first start to its end; a resource: its sum over
+        running tasks and held slots; a resource and ``_minutes``: the sum over running jobs of the
         resource × the minutes left to their limits (``requested_s``), which go down every
         300 s of the run's clock, as with Slurm's GrpTRESRunMins and default PriorityCalcPeriod.
     at_most : float or mapping
-        The cap, in jobs, in the resource's unit, or its unit × min. A table has a number for each
-        value of the first key, or again a table by the next key; ``*`` stands for all others.
+        The cap, in jobs or nodes, in the resource's unit, or its unit × min. A table has a number
+        for each value of the first key, or again a table by the next key; ``*`` stands for all
+        others.
         Values without a number have no cap.
     by : tuple of str
         The keys (`KEYS`), with a counter for each combination of values; empty: a single counter
@@ -117,7 +120,7 @@ class Cap:
 
     @property
     def resource(self) -> str | None:
-        """The resource that it counts, None for jobs."""
+        """The resource that it counts, None for jobs and nodes."""
         return None if self.counted in JOBS else self.counted.removesuffix(MINUTES)
 
 
@@ -170,5 +173,6 @@ def _check_numbers(name: str, counted: str, at_most: Any, by: tuple[str, ...]) -
             _check_numbers(f"{name}[{value}]", counted, table, by[1:])
         return
     check(name, at_most, NotNegative)
+    unit = NODES if counted == NODES else "jobs"
     if counted in JOBS and not math.isclose(at_most, round(at_most)):
-        raise InputError(f"{name} must be a whole number of jobs, not {at_most!r}", rule="limits")
+        raise InputError(f"{name} must be a whole number of {unit}, not {at_most!r}", rule="limits")

@@ -17,6 +17,7 @@ from sim.cluster.caps import Cap, parse_accounts
 from sim.cluster.classes import parse_kinds, share_of_kinds
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 from sim.cluster.launch import NO_LAUNCH, Launch, LaunchSpec
+from sim.cluster.partitions import UNADMITTED, Rules, Unadmitted, parse_rules
 from sim.cluster.reservations import NO_RESERVATIONS, Reservations
 
 QueueMode = Literal["global", "hard", "weighted"]
@@ -76,6 +77,11 @@ class Cluster:
         Names of the partitions of each code, for which ``jobs.partition`` may ask; empty for none.
     default_partition : str
         The partition of jobs that name none; "" if they may run on any machine.
+    rules : mapping of str to Rules
+        Rules of each partition that has some (`sim.cluster.partitions`); none by default.
+    unadmitted : {"reject", "error"}
+        Jobs that none of their partitions admits are rejected when they are submitted, or an error
+        before the run.
     devices : str or None
         The resource that comes in whole devices of 1: a task takes a part of one of them, or whole
         ones.
@@ -104,6 +110,8 @@ class Cluster:
     classes: tuple[str, ...] = ()
     partitions: tuple[tuple[str, ...], ...] = ()
     default_partition: str = ""
+    rules: Mapping[str, Rules] = field(default_factory=dict)
+    unadmitted: Unadmitted = "reject"
     devices: str | None = None
     limits: tuple[Cap, ...] = ()
     accounts: Mapping[str, str] = field(default_factory=dict)
@@ -217,6 +225,31 @@ class Cluster:
         capacity, classes = self.capacity[rows], self.machine_class[rows]
         return replace(self, capacity=frozen(capacity), machine_class=frozen(classes))
 
+    def with_machines_like(self, row: int, more: int) -> Cluster:
+        """Return the mixed cluster with `more` machines like that of a row, or fewer.
+
+        Raises
+        ------
+        InputError
+            If there are not so many, or no machine is left.
+        """
+        keys = np.column_stack([self.machine_class, self.capacity])
+        like = np.flatnonzero((keys == keys[row]).all(axis=1))
+        if more < 0 and (len(like) < -more or self.n_machines <= -more):
+            raise InputError(
+                f"the cluster has {len(like):,} machines of this kind, of {self.n_machines:,}: "
+                f"{-more:,} can't be removed, as one must be left",
+                rule="range",
+            )
+        rows = np.arange(self.n_machines)
+        if more < 0:
+            rows = np.delete(rows, like[more:])
+        else:
+            rows = np.insert(rows, int(like[-1]) + 1, np.full(more, row))
+        check_size(len(rows), "machines")
+        capacity, classes = self.capacity[rows], self.machine_class[rows]
+        return replace(self, capacity=frozen(capacity), machine_class=frozen(classes))
+
     def with_queues(self, mode: QueueMode, shares: Mapping[str, float] | None = None) -> Cluster:
         """Return the same cluster, shared between the workload's queues by `mode`.
 
@@ -264,6 +297,29 @@ class Cluster:
         """
         rows = tuple(Cap.parse(row, f"limits[{i}]") for i, row in enumerate(limits))
         return replace(self, limits=rows, accounts=parse_accounts(accounts))
+
+    def with_partitions(
+        self, rules: Mapping[str, Mapping[str, Any]], unadmitted: Unadmitted = "reject"
+    ) -> Cluster:
+        """Return the same cluster, with rules of its partitions.
+
+        Parameters
+        ----------
+        rules : mapping of str to mapping
+            Rules by name of the partition, such as ``{"gpu": {"tier": 2}}``; `sim.cluster
+            .partitions.Rules` has the keys.
+        unadmitted : {"reject", "error"}
+            See the class.
+
+        Raises
+        ------
+        InputError
+            If the cluster has no such partition, or a rule or `unadmitted` is invalid.
+        """
+        if unadmitted not in UNADMITTED:
+            raise InputError(unknown("value of unadmitted", unadmitted, UNADMITTED))
+        known = list(dict.fromkeys(name for names in self.partitions for name in names))
+        return replace(self, rules=parse_rules(rules, known), unadmitted=unadmitted)
 
     def with_outages(self, outages: Outages) -> Cluster:
         """Return the same cluster with machine outages.

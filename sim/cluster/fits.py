@@ -6,13 +6,16 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError, did_you_mean
 from sim.base.memory import check_memory
-from sim.cluster.allowed import allowed_codes
+from sim.cluster.allowed import allowed_codes, job_nodes, unadmitted_jobs
 from sim.cluster.cap_checks import check_caps
 from sim.cluster.classes import ANY, SEPARATOR, capacity_in_quanta, quanta_per_device
 from sim.cluster.cluster import Cluster
+from sim.cluster.default_times import with_default_times
+from sim.cluster.exclusive import machine_parts
+from sim.cluster.partitions import NO_RULES
 from sim.cluster.reservations import jobs_in
 from sim.workload.columns import Columns, capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
@@ -28,9 +31,14 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     shares over the workload's queues where the cluster states none. In a pool of slots each task
     takes one slot. With machine classes, it must be a machine on which the task may run, and of the
     job's advance reservation, if it asks for one; of devices a task takes whole ones, or a part of
-    one.
+    one. Jobs that are rejected, as no partition admits them, are not looked at, unless the cluster
+    says that they are an error.
     """
+    workload = with_default_times(workload, cluster)
+    rejected = _check_admission(workload, cluster)
     demand, quantum, resources = _demands(workload, cluster)
+    if rejected.any():
+        demand = np.where(rejected[workload.columns.stage_job][:, None], 0, demand)
     device = resources.index(cluster.devices) if cluster.devices in resources else None
     capacity = capacity_in_quanta(_for_resources(cluster, resources), quantum, device)
     in_devices = None
@@ -38,20 +46,30 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
         _check_devices(workload, demand[:, device], quantum[device], resources[device])
         in_devices = _Devices(device, quanta_per_device(quantum[device]))
     runs_on = _check_classes(workload, cluster)
+    parts = machine_parts(workload.columns, cluster)
+    fit_demand, fit_capacity = demand, capacity
+    if parts is not None:
+        fit_demand = np.column_stack([demand, parts * ~rejected[workload.columns.stage_job]])
+        n_parts = np.full(len(capacity), workload.columns.n_tasks)
+        fit_capacity = np.column_stack([capacity, n_parts])
     code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
-    kinds, count = np.unique(np.column_stack([code, capacity]), axis=0, return_counts=True)
+    kinds, count = np.unique(np.column_stack([code, fit_capacity]), axis=0, return_counts=True)
     shapes = kinds[:, 1:]
     allowed = (runs_on[:, None] >> kinds[:, 0]) & 1
-    _check_tasks(workload, demand, quantum, resources, shapes, allowed)
-    gangs = _Gangs(workload, demand)
-    _check_gangs(workload, gangs, shapes, count, allowed, in_devices)
+    n_resources = len(resources)
+    _check_tasks(workload, demand, quantum, resources, shapes[:, :n_resources], allowed)
+    whole_gangs = _Gangs(workload, fit_demand, ~rejected)
+    _check_gangs(workload, whole_gangs, shapes, count, allowed, in_devices)
+    gangs = _Gangs(workload, demand, ~rejected)
     if cluster.queue_mode != "global":
         _check_queue_names(workload, cluster)
     if cluster.queue_mode == "hard":
         share = queue_quanta(workload, cluster, capacity.sum(axis=0))
         _check_queues(workload, demand, gangs, quantum, resources, share)
     check_caps(workload, cluster, demand, quantum, resources)
-    _check_reservations(workload, cluster, demand, capacity, runs_on, code.astype(np.int64))
+    _check_reservations(
+        workload, cluster, demand, capacity, runs_on, code.astype(np.int64), rejected
+    )
 
 
 def has_constraints(columns: Columns, cluster: Cluster) -> bool:
@@ -158,8 +176,8 @@ class _Devices(NamedTuple):
 class _Gangs:
     """Gang jobs, with the room of one slot of each: the largest demand of any of its stages."""
 
-    def __init__(self, workload: Workload, demand: I8) -> None:
-        self.size = values(workload.jobs, "min_tasks").astype(np.int64)
+    def __init__(self, workload: Workload, demand: I8, may_run: Mask) -> None:
+        self.size = values(workload.jobs, "min_tasks").astype(np.int64) * may_run
         self.rows = np.flatnonzero(self.size)
         if len(self.rows):
             self.size = self.size[self.rows]
@@ -264,11 +282,18 @@ def _check_partition(workload: Workload, cluster: Cluster, job: int) -> None:
 
 
 def _check_reservations(
-    workload: Workload, cluster: Cluster, demand: I8, capacity: I8, runs_on: I8, code: I8
+    workload: Workload,
+    cluster: Cluster,
+    demand: I8,
+    capacity: I8,
+    runs_on: I8,
+    code: I8,
+    rejected: Mask,
 ) -> None:
     """Refuse jobs that ask for a reservation without a machine for some stage of theirs."""
     reserved = cluster.reservations
-    own = jobs_in(workload.columns, reserved)[0][workload.columns.stage_job]
+    own = np.where(rejected, -1, jobs_in(workload.columns, reserved)[0])
+    own = own[workload.columns.stage_job]
     for r, name in enumerate(reserved.names):
         fits = own != r
         for m in np.unique(reserved.machine[reserved.code == r]):
@@ -280,6 +305,28 @@ def _check_reservations(
                 "machines it may use and fits; reserve larger machines, or drop the job",
                 "demand too large",
             )
+
+
+def _check_admission(workload: Workload, cluster: Cluster) -> Mask:
+    """Return which jobs no partition admits, (J,); refuse them if the cluster does."""
+    if not cluster.rules:
+        return np.zeros(workload.n_jobs, bool)
+    columns = workload.columns
+    rejected = unadmitted_jobs(columns, cluster)
+    if cluster.unadmitted == "error" and rejected.any():
+        job = int(np.argmax(rejected))
+        text = columns.partitions[int(columns.job_partition[job])] or cluster.default_partition
+        limits = "; ".join(
+            f"{name}: {cluster.rules.get(name, NO_RULES).limits()}"
+            for name in text.split(SEPARATOR)
+        )
+        _fail(
+            f"{_job(workload, job)} requests {columns.job_requested[job]:g} s and "
+            f"{job_nodes(columns)[job]} nodes, and no partition that it names admits it ({limits});"
+            " change the job or the partition, or let the cluster reject such jobs",
+            "no partition admits it",
+        )
+    return rejected
 
 
 def _check_gangs(

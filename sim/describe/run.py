@@ -13,6 +13,7 @@ from sim.base.errors import InputError
 from sim.describe import flow, hourly, overview, recurrence, structure
 from sim.describe import variability as vary
 from sim.describe.dataset import Dataset
+from sim.describe.delays import recorded_waits
 from sim.describe.fidelity import fidelity, verdict_table
 from sim.describe.statistics import Description, Statistic
 from sim.describe.waiting import waiting
@@ -101,7 +102,7 @@ def _measure(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
     measured = [*overview.reading(data), *overview.overview(data), *overview.shares(data)]
     tables = {}
     if data.workload is not None:
-        for section in (flow.arrivals, flow.sizes, flow.load, flow.users):
+        for section in (flow.arrivals, flow.sizes, flow.load, recorded_waits, flow.users):
             measured += section(data)
         tables["hourly"] = hourly.hourly(data)
         measured += hourly.peak_to_trough(data, tables["hourly"])

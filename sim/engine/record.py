@@ -42,6 +42,7 @@ class Run:
     job_worth: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()
     job_timeout: Mask | None = None  # None: no limit of run time is enforced
+    job_cancelled: Mask | None = None  # preempted, and so failed; None: nothing is preempted
     job_rejected: Mask | None = None  # refused at submission, and so failed
     own: Run | None = None  # the same run on its own clock, if that is not the workload's
 

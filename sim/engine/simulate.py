@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8, I4
 from sim.base.errors import AccountError, DeadlockError, InputError, PolicyError
 from sim.cluster.cluster import Cluster
+from sim.cluster.default_times import with_default_times
+from sim.cluster.exclusive import with_parts
 from sim.cluster.fits import check_fits, check_room
 from sim.engine.accounts import broken_account
 from sim.engine.batches import Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
-from sim.engine.kernels.release import REJECTED, TIMED_OUT
+from sim.engine.kernels.release import CANCELLED_JOB, REJECTED, TIMED_OUT
 from sim.engine.kernels.run import compiled_variant
 from sim.engine.layout import lay_out
 from sim.engine.layout.tasks import update_tasks
@@ -39,6 +41,7 @@ def simulate(
         raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
     check_room(workload, cluster)
     check_fits(workload, cluster)
+    original, workload = workload, with_default_times(workload, cluster)
     record_tasks = record == "tasks"
     world, plan, memory, arrays, features = _begin(workload, cluster, policy, seed, record_tasks)
     limited = plan.take_limited()
@@ -64,11 +67,13 @@ def simulate(
         failed |= unreleased
     estimate_s, task_order = plan.estimate_s, plan.task_order
     worth = plan.jobs["worth"] if plan.weighs_jobs else None
+    preempts = plan.preemption is not None
     is_reserved = len(cluster.reservations) > 0
-    ends_jobs, rejects = cluster.enforce_limits or is_reserved, bool(cluster.limits) or is_reserved
+    ends_jobs = cluster.enforce_limits or is_reserved
+    rejects = bool(cluster.limits or cluster.rules) or is_reserved
     del world, plan, memory, arrays, state, run  # before records are put in order
     return Run(
-        workload,
+        original,
         cluster,
         policy,
         seed,
@@ -79,6 +84,7 @@ def simulate(
         job_timeout=jobs["failed"] == TIMED_OUT if ends_jobs else None,
         job_eligible=eligible_s,
         job_unreleased=unreleased,
+        job_cancelled=jobs["failed"] == CANCELLED_JOB if preempts else None,
         job_rejected=jobs["failed"] == REJECTED if rejects else None,
         records=recorder.records(workload.columns, task_order) if record_tasks else None,
         stopped=recorder.stopped() if record_tasks else None,
@@ -105,14 +111,15 @@ def _begin(
     workload: Workload, cluster: Cluster, policy: Scheduler, seed: int, record_tasks: bool
 ) -> tuple[World, Plan, object, dict[str, NDArray[Any]], frozenset[str]]:
     """Let the policy fill its plan, and allocate the kernel's state."""
-    columns = workload.columns
+    columns = with_default_times(workload, cluster).columns
     plan = Plan(len(columns.job_submit), len(columns.stage_job), columns.n_tasks)
     # the live views need the kernel's arrays, which need the filled plan: views come first
     views = _views(columns.job_submit, len(columns.stage_job))
     world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
     memory = policy.begin(world, plan)
     events = policy.events & plan.events
-    arrays, features = lay_out(columns, cluster, plan, events, views, record_tasks)
+    in_parts = with_parts(columns, cluster)
+    arrays, features = lay_out(*in_parts, plan, events, views, record_tasks)
     return world, plan, memory, arrays, features
 
 

@@ -57,8 +57,8 @@ def utilization(run: Run) -> dict[str, float]:
     A task uses what it holds, from its placement, a lag before its start, to its end; slots that a
     gang holds for no task are not in use. The mean from the first submission of the workload to the
     last, or to the last finish if all jobs are submitted at one instant. The tasks of failed jobs
-    count, until their limit of run time ends them; of a restarted task its last placement counts.
-    NaN if the run's tasks are not recorded.
+    count, until they are stopped; so do preempted tasks; of others that restart the last placement
+    counts. NaN if the run's tasks are not recorded.
     """
     columns, cluster = run.workload.columns, run.cluster
     begin, end = float(columns.job_submit[0]), float(columns.job_submit[-1])
@@ -90,17 +90,21 @@ def _seconds(run: Run, times: Callable[[slice], tuple[F8, F8]], begin: float, en
         begins = task0[first:last] - task0[first]
         seconds = run.records.expand(np.nan_to_num(within), 0.0, *tasks)
         total[first:last] = np.add.reduceat(seconds, begins)
-    task, begin_s, end_s = timed_out(run)
+    task, begin_s, end_s = stopped_use(run)
     within = np.maximum(np.minimum(end_s, end) - np.maximum(begin_s, begin), 0.0)
     total += np.bincount(run.workload.columns.stages_of(task), within, len(total))
     return total
 
 
-def timed_out(run: Run) -> tuple[I4, F8, F8]:
-    """Return the tasks that a limit of run time ended, and from when until when they ran, s."""
-    if run.stopped is None or run.job_timeout is None:
+USED = ("timeout", "preempted", "cancelled")
+"""Reasons of stopped attempts that count as use."""
+
+
+def stopped_use(run: Run) -> tuple[I4, F8, F8]:
+    """Return the tasks that limits or preemption stopped, and from when until when they ran, s."""
+    if run.stopped is None or (run.job_timeout is None and run.job_cancelled is None):
         return np.zeros(0, np.int32), np.zeros(0), np.zeros(0)
-    rows = run.stopped.reason == REASONS.index("timeout")
+    rows = np.isin(run.stopped.reason, [REASONS.index(reason) for reason in USED])
     return run.stopped.task[rows], run.stopped.start_s[rows], run.stopped.stop_s[rows]
 
 
@@ -141,7 +145,7 @@ def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | No
     if run.task_acquired is None or run.task_finish is None:
         return None
     ran = np.isfinite(run.task_acquired) & np.isfinite(run.task_finish)
-    task, begin_s, end_s = timed_out(run)
+    task, begin_s, end_s = stopped_use(run)
     start = np.concatenate([run.task_acquired[ran], begin_s])
     finish = np.concatenate([run.task_finish[ran], end_s])
     if len(start) == 0 or finish.max() <= start.min():

@@ -14,6 +14,7 @@ from sim.base.errors import InputError
 from sim.base.parameters import check, type_hints
 from sim.base.plugins import Plugins, check_names
 from sim.base.plugins import options as options_of
+from sim.workload.log_facts import with_log_facts
 from sim.workload.workload import Workload
 
 __all__ = ["names", "options", "read_trace"]
@@ -55,4 +56,4 @@ def read_trace(
             raise
         # raised by checks of columns, which do not know the file
         raise InputError(error.message, file=path, line=error.line, rule=error.rule) from error
-    return workload
+    return with_log_facts(workload)

@@ -11,22 +11,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I1, I4, I8, frozen, offsets
+from sim.base.arrays import F8, I1, I4, I8, Mask, frozen, offsets
 from sim.workload.history import Features, Training
 from sim.workload.record import Tables
 from sim.workload.releases import Releases
 from sim.workload.schema import (
+    CHECKPOINT,
     DEMAND_PREFIX,
     EDGE_KINDS,
+    EXCLUSIVE,
     INPUT_HOME,
     INPUT_MODES,
     JOB_EDGE_KINDS,
+    N_NODES,
     NEW_DEADLINE,
     NEW_DEADLINE_AT,
     PARTITION,
     POLL_LAG,
+    PREEMPTS,
     REMOTE_FACTOR,
     REQUESTED,
+    RESTART,
     RUNS_ON,
     Column,
     speed_column,
@@ -49,6 +54,9 @@ class Columns:
     job_new_deadline: F8
     job_new_deadline_at: F8
     job_requested: F8  # the user's limit on its running time, s; NaN for none or unknown
+    job_preempts: NDArray[np.bool_]  # it may preempt others
+    job_checkpoint: F8  # time between two of its checkpoints, s; inf for none
+    job_restart: F8  # time to restart a task of it that was stopped, s
     job_min_tasks: I4  # gang: number of tasks that start together; 0 for none
     job_queue: I4  # index into `queue_names`, `user_names`, `template_names`
     job_user: I4
@@ -69,6 +77,8 @@ class Columns:
     stage_remote_factor: F8  # slowdown of its tasks on any other machine
     stage_runs_on: I4  # index into `runs_on`
     job_partition: I4  # index into `partitions`
+    job_exclusive: Mask  # each of its tasks, or slots, takes a whole machine
+    job_n_nodes: I4  # nodes that it runs on; 0: one for each slot of a gang, or one
     # speed of its tasks on machines of each of `speed_classes`, (G, C): durations are divided by it
     stage_speed: F8
     stage_max_s: F8  # longest and shortest duration of a stage's tasks, s
@@ -152,7 +162,12 @@ def build(workload: Tables) -> Columns:
         "job_new_deadline": column_or_default(jobs, NEW_DEADLINE),
         "job_new_deadline_at": column_or_default(jobs, NEW_DEADLINE_AT),
         "job_requested": column_or_default(jobs, REQUESTED),
+        "job_preempts": column_or_default(jobs, PREEMPTS),
+        "job_checkpoint": _checkpoint_s(jobs),
+        "job_restart": column_or_default(jobs, RESTART),
         "job_partition": _texts(jobs, PARTITION)[0],
+        "job_exclusive": column_or_default(jobs, EXCLUSIVE),
+        "job_n_nodes": column_or_default(jobs, N_NODES),
         "job_input_mode": codes(jobs, "input_mode", INPUT_MODES),
         "job_poll_lag": column_or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),
@@ -177,6 +192,11 @@ def build(workload: Tables) -> Columns:
         "quantum": quantum,
     }
     return assemble(workload, {**views, **derived})
+
+
+def _checkpoint_s(jobs: pa.Table) -> F8:
+    seconds = column_or_default(jobs, CHECKPOINT)
+    return np.where(np.isnan(seconds), np.inf, seconds)
 
 
 def shared_with_tables(workload: Tables) -> dict[str, NDArray[Any]]:

@@ -201,6 +201,12 @@ PARTITION: Final = Column(
     "named sets of machines in which it may run, separated by |; '': the default one",
     "",
 )
+N_NODES: Final = Column(
+    "n_nodes", pa.int32(), "nodes", "nodes that it runs on; 0: one for each slot", 0, low=0
+)
+EXCLUSIVE: Final = Column(
+    "exclusive", pa.bool_(), "bool", "each of its tasks, or slots, takes a whole machine", False
+)
 RESERVATION: Final = Column(
     "reservation",
     CATEGORY,
@@ -224,6 +230,15 @@ REQUESTED: Final = _time(
     low=0,
     null=0.0,
 )
+PREEMPTS: Final = Column(
+    "preempts", pa.bool_(), "bool", "it may preempt others, where the policy lets it", True
+)
+CHECKPOINT: Final = _time(
+    "checkpoint_s", "time between two of its checkpoints; 0: at any moment; null: none", low=0
+)
+RESTART: Final = Column(
+    "restart_s", pa.float64(), "s", "time to restart a task of it that was stopped", 0.0, low=0
+)
 CPU: Final = _time(
     "cpu_s", "total CPU time of its tasks without initialisation; null: their total duration", low=0
 )
@@ -240,6 +255,17 @@ ELIGIBLE: Final = _time(
 SUBMITTED: Final = _time(
     "recorded_submit_s",
     "when it was really submitted, by the log, if submit_s is when it was free to start",
+)
+DELAYED_BY: Final = Column(
+    "delayed_by",
+    CATEGORY,
+    "cause",
+    "why it became free to start only after its submission, by the log: throttle (of its array), "
+    "dependency, begin, hold or other; '' if it did not",
+    "",
+)
+REASON: Final = Column(
+    "reason", CATEGORY, "name", "why it waited last, by its scheduler; '' if unknown or none", ""
 )
 BILLING: Final = (
     Column("account", CATEGORY, "name", "account that pays for it; '' if unknown", ""),
@@ -266,15 +292,22 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         NEW_DEADLINE,
         NEW_DEADLINE_AT,
         REQUESTED,
+        PREEMPTS,
+        CHECKPOINT,
+        RESTART,
         CPU,
         *FEATURES,
         *CLOCK,
         *RECORDED,
         ELIGIBLE,
         SUBMITTED,
+        DELAYED_BY,
+        REASON,
         *BILLING,
         *ARRAY,
         PARTITION,
+        N_NODES,
+        EXCLUSIVE,
         RESERVATION,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),

@@ -153,15 +153,17 @@ class Workload(Tables):
             ``queue`` ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to
             submit_s), ``new_deadline_s`` and ``new_deadline_at_s`` (a new deadline and the time of
             the change), ``requested_s`` (None; the user's limit on the running time; 0 is no limit
-            and becomes None), ``partition`` ("gpu|long": sets of machines in which it may run; "":
-            the default one), ``reservation`` (""; the advance reservation in which alone it runs),
-            ``min_tasks`` (0: no gang), ``input_mode`` ("none") and
-            ``poll_lag_s`` (0 s) default to the schema's defaults. ``inputs`` is a list of the
-            ``job_id`` of other jobs whose output the job requires, or a dict of job_id to kind
-            ("hard" or "soft"). ``after`` is a dict of kind of dependency to such a list, or to a
-            dict of job_id to delay (s): ``{"afterok": ["a"], "after": {"b": 60.0}}``;
-            ``after_needs`` ("all", or "any"), ``begin_s`` (None) and ``singleton`` (False) say the
-            rest of when it is eligible (`sim.workload.releases`).
+            and becomes None), ``preempts`` (True; it may preempt others), ``checkpoint_s`` (None;
+            time between two checkpoints), ``restart_s`` (0), ``partition`` ("gpu|long": sets of
+            machines in which it may run; "": the default one), ``reservation`` (""; the
+            advance reservation in which alone it runs), ``n_nodes`` (0: one for each slot),
+            ``exclusive`` (False; true: its tasks take whole machines), ``min_tasks`` (0: no gang),
+            ``input_mode`` ("none") and ``poll_lag_s`` (0 s) default to the schema's defaults.
+            ``inputs`` is a list of the ``job_id`` of other jobs whose output the job requires, or a
+            dict of job_id to kind ("hard" or "soft"). ``after`` is a dict of kind of dependency to
+            such a list, or to a dict of job_id to delay (s): ``{"afterok": ["a"], "after": {"b":
+            60.0}}``; ``after_needs`` ("all", or "any"), ``begin_s`` (None) and ``singleton``
+            (False) say the rest of when it is eligible (`sim.workload.releases`).
             ``downloads`` is a list of times (s). Jobs and stages can have the
             features ``application``, ``job_name`` and ``requested`` (strings).
 

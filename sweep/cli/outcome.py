@@ -51,6 +51,11 @@ def _show_tables(outcome: Outcome) -> None:
     console = Console()
     parts = driver.build_sections(folder, outcome.config, folder.provenance())
     answers = [section for section in parts if section.is_answer]
+    lead = _lead(folder)
+    for line in lead:
+        print_line(console, line, "bold")
+    if lead:
+        console.print()
     if question := first_screen.own_question(folder.answer()):
         print_line(console, question, "bold")
         console.print()
@@ -70,12 +75,20 @@ def _show_tables(outcome: Outcome) -> None:
     _failures(folder)
 
 
+def _lead(folder: SweepFolder) -> list[str]:
+    """Return the sentences before any answer: how far a forecast from a log is to be trusted."""
+    trust = folder.trust()
+    return [trust["sentence"], *trust["cautions"]] if trust else []
+
+
 def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
     folder, config = outcome.folder, outcome.config
     baseline = config["baseline"]
     verdict = folder.verdict()
     sentences = [entry["sentence"] for entry in verdict]
-    terminal.print_verdict(sentences, console, folder.answer().get(first_screen.ANSWER, ()))
+    answer = folder.answer().get(first_screen.ANSWER, ())
+    answer = [line for line in answer if line not in _lead(folder)]
+    terminal.print_verdict(sentences, console, answer)
     metric = (config.get("verdict") or {}).get("metric")
     if metric and not verdict:
         print(f"no verdict: no cell has a value of {metric} (verdict.metric)\n")

@@ -12,8 +12,11 @@ from sim.base.plugins import check_names
 from sim.cluster.cluster import Cluster, Unmet, check_size
 from sim.cluster.faults import Outages
 from sim.cluster.launch import Launch
+from sim.cluster.partitions import Unadmitted
 from sim.cluster.reservations import Reservations
+from sim.cluster.sizing import unit_cluster
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
+from sweep.grid.machine_kinds import EXTRA_KIND, find_kind
 
 FAULTS = {
     "outages": ("mtbf_s", "repair_s", "until_s"),
@@ -22,6 +25,7 @@ FAULTS = {
 LAUNCH, STAGE_LAG, ENFORCES = "launch_s", "stage_lag_s", "enforce_limits"
 UNMET_KEY = "unmet_dependencies"
 LIMITS, ACCOUNTS = "limits", "accounts"
+PARTITIONS, UNADMITTED_KEY = "partitions", "unadmitted"
 RESERVATIONS = "reservations"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
@@ -41,6 +45,7 @@ _KEYS = (
     "queues",
     "fungible",
     EXTRA,
+    EXTRA_KIND,
     PRICE,
     LAUNCH,
     STAGE_LAG,
@@ -48,6 +53,8 @@ _KEYS = (
     UNMET_KEY,
     LIMITS,
     ACCOUNTS,
+    PARTITIONS,
+    UNADMITTED_KEY,
     RESERVATIONS,
     *FAULTS,
 )
@@ -58,8 +65,12 @@ def check(config: Mapping[str, Any]) -> None:
     """Refuse a cluster that can't be built for any workload."""
     _check_keys("cluster", config, _KEYS)
     shape, count = config.get("shape"), config.get("count")
+    rules = config.get(PARTITIONS)
+    check_value(f"cluster.{PARTITIONS}", rules, Mapping[str, Any] | None)
+    if UNADMITTED_KEY in config:
+        check_value(f"cluster.{UNADMITTED_KEY}", config[UNADMITTED_KEY], Unadmitted)
     if isinstance(shape, list):
-        Cluster.mixed(shape)
+        Cluster.mixed(shape).with_partitions(rules or {})
         if count is None:
             raise InputError(
                 "machines that differ need a cluster.count: 1 for those that are listed",
@@ -79,6 +90,9 @@ def check(config: Mapping[str, Any]) -> None:
     check_value("cluster.tails", config.get("tails", False), bool)
     check_value("cluster.count", count, Count | None)
     check_value(f"cluster.{EXTRA}", config.get(EXTRA), int | None)
+    check_value(f"cluster.{EXTRA_KIND}", config.get(EXTRA_KIND), str | None)
+    if config.get(EXTRA_KIND) is not None:
+        find_kind(unit_cluster(shape), config[EXTRA_KIND])
     check_value(f"cluster.{PRICE}", config.get(PRICE), Positive | None)
     _check_queues(config.get("queues") or {})
     _check_fungible(config.get("fungible") or [], shape)

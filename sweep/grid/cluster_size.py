@@ -9,6 +9,7 @@ from sim.base.errors import InputError
 from sim.cluster import load, sizing
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import scale_cluster, unit_cluster
+from sweep.grid.machine_kinds import EXTRA_KIND, find_kind
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -54,13 +55,23 @@ def full_count(workload: Workload, config: Mapping[str, Any]) -> float:
 
 def at_capacity(config: Mapping[str, Any], full: float, capacity: float) -> Cluster:
     """Build the cluster of a capacity, with `full` machines at 1; jobs need not fit it."""
-    return build_shape(config["shape"], units(config, full, capacity))
+    return sized_shape(config, units(config, full, capacity))
+
+
+def sized_shape(config: Mapping[str, Any], count: float, fungible: Sequence[str] = ()) -> Cluster:
+    """Build the cluster of `count` times the shape, and the machines of one kind that are added."""
+    cluster = build_shape(config["shape"], count, fungible)
+    kind = config.get(EXTRA_KIND)
+    if kind is None:
+        return cluster
+    row = find_kind(cluster, kind).row
+    return cluster.with_machines_like(row, int(config.get(EXTRA) or 0))
 
 
 def units(config: Mapping[str, Any], full: float, capacity: float) -> float:
     """Return how many slots, machines, or whole lists of machines a capacity stands for."""
     shape, extra = config["shape"], config.get(EXTRA) or 0
-    if not extra:
+    if not extra or config.get(EXTRA_KIND) is not None:
         return capacity * full
     n = capacity * full + extra / (unit_cluster(shape).n_machines if isinstance(shape, list) else 1)
     if n <= 0:

@@ -34,9 +34,11 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
     n_machines = cluster_size.machine_count(bare, shape)
     is_list = isinstance(shape, list)
     count = cluster_size.units(config, config["count"], capacity) if is_list else n_machines
-    cluster = cluster_size.build_shape(shape, count, config.get("fungible") or ())
+    cluster = cluster_size.sized_shape(config, count, config.get("fungible") or ())
     queues = _queues(workload, config)
     cluster = cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
+    unadmitted = config.get("unadmitted", cluster.unadmitted)
+    cluster = cluster.with_partitions(config.get("partitions") or {}, unadmitted)
     cluster = cluster.with_limits(config.get("limits") or (), config.get("accounts"))
     cluster = cluster.with_reservations(config.get("reservations") or ())
     try:

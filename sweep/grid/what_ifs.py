@@ -15,9 +15,11 @@ from typing import Any
 
 from sim.base.errors import InputError
 from sim.base.parameters import Positive, check
+from sim.cluster.sizing import unit_cluster
 from sim.metrics import metric
 from sweep.grid import config_tree, own_traces
 from sweep.grid.cluster_size import EXTRA
+from sweep.grid.machine_kinds import EXTRA_KIND, find_kind, parse_added
 from sweep.grid.options import Options
 from sweep.grid.overrides import Assignment
 from sweep.grid.recipe import ADD, AFTER
@@ -106,9 +108,14 @@ def _check(
     if change in ("load", "faster"):
         check(line.key, value, Positive)
     elif change == "nodes":
-        check(line.key, value, int)
-        if value == 0:
-            raise InputError(f"{line.text}: give machines to add, or to remove as -5", rule="range")
+        added = parse_added(str(value))
+        if added is None:
+            check(line.key, value, int)
+        elif added[1] == 0:
+            raise InputError(
+                f"{line.text}: give machines to add, or to remove as -5; of one kind as KIND:+4",
+                rule="range",
+            )
     elif change == "add":
         _added(str(value), options, added_keys)
     elif not all(isinstance(name, str | int) for name in _list(value)):
@@ -133,9 +140,19 @@ def apply(
     if chosen.get("faster") is not None:
         after.append({"faster": {"factor": float(chosen["faster"])}})
     if chosen.get("nodes") is not None:
-        cluster = config_tree.with_value(parts["cluster"], EXTRA, int(chosen["nodes"]), add=True)
-        parts = {**parts, "cluster": cluster}
+        parts = {**parts, "cluster": _with_nodes(parts["cluster"], str(chosen["nodes"]))}
     return with_transforms(parts, after)
+
+
+def _with_nodes(cluster: Config, text: str) -> Config:
+    """Return a cluster's configuration with machines added: of one kind, or each its share."""
+    kind, n = parse_added(text) or (None, 0)
+    if kind is not None and isinstance(cluster.get("shape"), Mapping):
+        find_kind(unit_cluster(cluster["shape"]), kind)  # the only one
+        kind = None
+    if kind is not None:
+        cluster = config_tree.with_value(cluster, EXTRA_KIND, kind, add=True)
+    return config_tree.with_value(cluster, EXTRA, n, add=True)
 
 
 def with_transforms(parts: Config, after: Sequence[Config]) -> Config:
@@ -179,7 +196,8 @@ def words(labels: Mapping[str, Any]) -> str:
 
 def _word(key: str, value: Any) -> str:
     if key == "nodes":
-        return f"{key}={int(float(value)):+d}"
+        kind, n = parse_added(str(value)) or (None, int(float(value)))
+        return f"{key}={kind}:{n:+d}" if kind else f"{key}={n:+d}"
     if key == "add":
         return f"{key}={str(value).partition(':')[0]}"
     return f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"

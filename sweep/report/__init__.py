@@ -61,6 +61,7 @@ def write_all(
     cells = cells if added.cells is None else added.cells
     answering = [section for section in added.sections if section.is_answer]
     answers = [sentence for section in answering for sentence in section.sentences]
+    answers = [*added.lead, *answers] if answers else []
     sections = (*added.sections, *(added.beside_answers if answering else ()))
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
@@ -87,9 +88,11 @@ def write_all(
         added.remarks,
         logs,
         troubles.unmet(cells, config),
+        added.lead,
     )
     answer = first_screen.build(finished)
-    folder.replace_json(ANSWER, {**answer, READ: [log.as_json() for log in logs]})
+    fields = {READ: [log.as_json() for log in logs], **added.answer}
+    folder.replace_json(ANSWER, {**answer, **fields})
     texts = [
         *map(to_markdown, sections),
         table.to_markdown(summary),

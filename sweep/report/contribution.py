@@ -34,6 +34,8 @@ class Contribution:
     remarks: Mapping[str, str] = field(default_factory=dict)  # by trace: they end its first verdict
     verdict: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Fields of ``verdict.json`` by trace."""
+    lead: tuple[str, ...] = ()  # sentences before any answer, on the terminal and in the report
+    answer: Mapping[str, Any] = field(default_factory=dict)  # fields of ``answer.json``
 
 
 def joined(contributions: Iterable[Contribution]) -> Contribution:
@@ -50,5 +52,7 @@ def joined(contributions: Iterable[Contribution]) -> Contribution:
             whole.beside_answers + added.beside_answers,
             {**whole.remarks, **added.remarks},
             verdict,
+            whole.lead + added.lead,
+            {**whole.answer, **added.answer},
         )
     return whole

@@ -43,6 +43,7 @@ class Sweep:
     remarks: Mapping[str, str] = field(default_factory=dict)  # by trace: errors found on its log
     logs: Sequence[Reading] = ()
     unmet: Sequence[str] = ()  # sentences of `sweep.stats.troubles`
+    lead: Sequence[str] = ()  # before any answer
 
 
 Parts = dict[str, list[str]]
@@ -54,7 +55,10 @@ def build(sweep: Sweep) -> Parts:
     answer = _answer(sweep)
     parts = {
         QUESTION: _question(sweep),
-        ANSWER: answer if _has_answer(sweep) else with_caveats(answer, sweep.logs),
+        ANSWER: [
+            *sweep.lead,
+            *(answer if _has_answer(sweep) else with_caveats(answer, sweep.logs)),
+        ],
         SURE: [*(line for log in sweep.logs for line in log.lines), *_certainty(sweep)],
         COST: _cost(sweep),
         ASSUMED: assumptions(sweep.summary, sweep.verdicts, sweep.config, sweep.provenance),

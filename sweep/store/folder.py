@@ -30,6 +30,8 @@ TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
 VERDICT, ANSWER = "verdict.json", "answer.json"
 READ = "read"
 """Key of ``answer.json``: the logs that were read, and what was left out of each."""
+TRUST = "trust"
+"""Key of ``answer.json``: how far a forecast from a real system's log is to be trusted."""
 ROWS_A_GROUP = 16_384
 """Rows of each row group of ``cells.parquet`` except the last, whatever ran the cells."""
 _REQUIRED_KEYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
@@ -204,7 +206,15 @@ class SweepFolder:
 
     def answer(self) -> dict[str, list[str]]:
         """Read the sentences of the report's first screen from ``answer.json``; empty without."""
-        return {part: lines for part, lines in self._answer().items() if part != READ}
+        fields = self._answer().items()
+        return {part: lines for part, lines in fields if part not in (READ, TRUST)}
+
+    def trust(self) -> dict[str, Any]:
+        """Read from ``answer.json`` how far a forecast from a log is to be trusted; empty else.
+
+        ``backtest_error``, ``sentence`` and ``cautions`` (`sweep.questions.backtest.trust`).
+        """
+        return dict(self._answer().get(TRUST) or {})
 
     def logs_read(self) -> list[dict[str, Any]]:
         """Read from ``answer.json`` what was left out of each log (`sweep.report.reading`)."""
@@ -215,13 +225,16 @@ class SweepFolder:
         return {} if content is None else dict(self._parsed(ANSWER, plain_data.loads, content))
 
     def sentences(self) -> list[str]:
-        """Return the answers of a search, else the verdict's sentence by trace and capacity."""
+        """Return the answers of a search, else the verdict's sentence by trace and capacity.
+
+        The first says how far a forecast is to be trusted, if it is one.
+        """
         answers = dict.fromkeys(
             line for entry in self.verdict() for line in entry.get("answer", ())
         )
-        return list(answers) or [
-            str(entry["sentence"]) for entry in self.verdict() if entry.get("sentence")
-        ]
+        sentences = [str(entry["sentence"]) for entry in self.verdict() if entry.get("sentence")]
+        trust = filter(None, [self.trust().get("sentence")])
+        return list(answers) or [*trust, *sentences]
 
     def config(self) -> dict[str, Any]:
         """Read ``config.yaml``."""

@@ -15,7 +15,7 @@ from tests.fuzz.mutate import mutated
 from tests.fuzz.targets import _JOB, TARGETS, _lines, check
 
 N_FILES = {"request": 8, "option": 8, "overrides": 60}  # composing a configuration takes long
-ALL = 120
+ALL = 80
 
 
 @pytest.mark.parametrize("name", sim.traces.names())

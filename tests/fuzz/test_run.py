@@ -15,7 +15,7 @@ from tests.fuzz import run
 pytest.importorskip("atheris", reason="atheris is for Linux")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_inputs_are_executed_and_counted(tmp_path: Path) -> None:
     # as on a fresh checkout: with the JIT, which numba can't apply to what atheris instruments
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}

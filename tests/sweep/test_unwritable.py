@@ -32,11 +32,19 @@ def _drop_override() -> None:
                 os._exit(77)
 
 
-def run_unprivileged(words: list[str], home: Path, loaded: Path | None = None) -> Ran:
-    """Run a command line under file permissions, then load the sweep `loaded` in Python."""
+def run_unprivileged(words: list[str], home: Path) -> Ran:
+    """Run a command line under file permissions."""
+    (ran,) = run_all_unprivileged([words], home)
+    return ran
+
+
+def run_all_unprivileged(
+    lines: list[list[str]], home: Path, loaded: Path | None = None
+) -> list[Ran]:
+    """Run command lines in one process; with the last, load the sweep `loaded` in Python."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.sweep.test_unwritable"],
-        input=json.dumps([words, str(loaded or "")]),
+        input=json.dumps([lines, str(loaded or "")]),
         env={**os.environ, "HOME": str(home), "XDG_CACHE_HOME": ""},
         preexec_fn=_drop_override,
         capture_output=True,
@@ -46,7 +54,7 @@ def run_unprivileged(words: list[str], home: Path, loaded: Path | None = None) -
     )
     if done.returncode:
         pytest.skip(f"needs to drop capabilities: {done.returncode} {done.stderr[-300:]}")
-    return Ran(**json.loads(done.stdout))
+    return [Ran(**ran) for ran in json.loads(done.stdout)]
 
 
 @pytest.fixture
@@ -115,18 +123,21 @@ def test_read_only_results_can_be_read(fake: Command, tmp_path: Path, read_only:
     }
     read_only(fake.results)
     before = every_file(fake.results)
-    for verb, out in expected.items():
-        ran = run_unprivileged([*verb, f"paths.results={fake.results}"], tmp_path)
-        assert (ran.code, ran.err) == (0, ""), verb
-        assert ran.out == out
-    assert run_unprivileged(["plan", *fake.words("policy=fifo,las")], tmp_path).code == 0
-    ran = run_unprivileged(["list", f"paths.results={fake.results}"], tmp_path, loaded=folder)
-    assert ran.out.endswith("2 cells, 6 jobs\n")
-    for verb in ("report", "track"):
-        ran = run_unprivileged(
-            [verb, f"paths.results={fake.results}", *["tracking=mlflow"] * (verb == "track")],
-            tmp_path,
-        )
+    results = f"paths.results={fake.results}"
+    lines = [
+        *([*verb, results] for verb in expected),
+        ["plan", *fake.words("policy=fifo,las")],
+        ["report", results],
+        ["track", results, "tracking=mlflow"],
+        ["list", results],
+    ]
+    *read, plan, report, track, listed = run_all_unprivileged(lines, tmp_path, loaded=folder)
+    assert [(ran.code, ran.err, ran.out) for ran in read] == [
+        (0, "", out) for out in expected.values()
+    ]
+    assert plan.code == 0
+    assert listed.out.endswith("2 cells, 6 jobs\n")
+    for ran in (report, track):
         assert ran.code == 2
         (line,) = ran.err.splitlines()
         assert re.match(rf"error: .*{fake.results}/\w+/.*paths.results=DIR$", line)
@@ -144,15 +155,18 @@ def test_a_read_only_home_is_no_error(fake: Command, tmp_path: Path, read_only: 
 
 
 def _main() -> None:
-    words, loaded = json.load(sys.stdin)
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main.main(words)
-        if loaded:
-            s = sweep.load(loaded)
-            jobs = s.cell(policy="fifo", capacity=1.0, seed=0, trace="parquet").jobs
-            print(f"{len(s.cells)} cells, {len(jobs)} jobs")
-    print(json.dumps({"code": code, "out": out.getvalue(), "err": err.getvalue()}))
+    lines, loaded = json.load(sys.stdin)
+    done = []
+    for words in lines:
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = main.main(words)
+            if loaded and words is lines[-1]:
+                s = sweep.load(loaded)
+                jobs = s.cell(policy="fifo", capacity=1.0, seed=0, trace="parquet").jobs
+                print(f"{len(s.cells)} cells, {len(jobs)} jobs")
+        done.append({"code": code, "out": out.getvalue(), "err": err.getvalue()})
+    print(json.dumps(done))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Counters of groups of jobs that share a cap.
 
-A group counts running jobs, submitted jobs, quanta of a resource, or quanta × the seconds left to
-the limits of its running jobs. These go down at ticks; everything else changes with starts and
-ends. A job runs from its first start to its end.
+A group counts running jobs, their nodes, submitted jobs, quanta of a resource, or quanta × the
+seconds left to the limits of its running jobs. These go down at ticks; everything else changes with
+starts and ends. A job runs from its first start to its end.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -12,7 +12,7 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.state import CAP_TICK, N_TICKING, NOW
 
-RUNNING, SUBMITTED, AMOUNT, MINUTES = range(4)
+RUNNING, NODES, SUBMITTED, AMOUNT, MINUTES = range(5)
 """Codes of ``c_group_counts``."""
 WITHIN, PASSES, BLOCKS = range(3)
 """A job keeps within its caps; exceeds one and lets others pass; or blocks them."""
@@ -62,6 +62,7 @@ def count_running(st, j, sign):
     """Count job `j` as running from now on, or no more, if `sign` is -1."""
     st.state_job_counted[j] = sign > 0
     _count_job(st, j, RUNNING, sign)
+    _count_job(st, j, NODES, sign * st.w_job_n_nodes[j])
     if st.w_job_cap_limit[j] == 0:
         return
     st.state_job_limit_left[j] = st.w_job_cap_limit[j]
@@ -122,11 +123,11 @@ def _lower_limit(st, j):
 
 
 @part
-def _count_job(st, j, counts, sign):
+def _count_job(st, j, counts, change):
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
         if st.c_group_counts[n] == counts:
-            st.state_group_used[n] += sign
+            st.state_group_used[n] += change
 
 
 @part
@@ -136,4 +137,6 @@ def _need(st, n, j, demand, row, times):
     if counts >= AMOUNT:
         amount = times * demand[row, st.c_group_resource[n]]
         return amount * st.state_job_limit_left[j] if counts == MINUTES else amount
-    return 1 if counts == RUNNING and not st.state_job_counted[j] else 0
+    if counts == SUBMITTED or st.state_job_counted[j]:
+        return 0
+    return 1 if counts == RUNNING else st.w_job_n_nodes[j]

@@ -10,12 +10,11 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.choice import score_of
-from sim.engine.kernels.faults.restart import evict_for
-from sim.engine.kernels.features import BATCHES, CHOOSES, EVICTS, GANGS, USAGE, WINDOWS
+from sim.engine.kernels.features import BATCHES, CHOOSES, GANGS, USAGE, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty, demand_row, fits, is_kept, within_cap
 from sim.engine.kernels.rigid.gang import admit_gang, gang_fits, gang_within_cap
-from sim.engine.kernels.state import EVICTING, MACHINE_CHOICE, N_DIRTY
+from sim.engine.kernels.state import MACHINE_CHOICE, N_DIRTY
 from sim.engine.kernels.waiting import BY_CAP, FOR_ROOM, is_contested, next_queue, unblock
 from sim.engine.kernels.windows import is_closed_now
 
@@ -25,13 +24,8 @@ def dispatch_strict(st):
     """Start all tasks that may start now, queue by queue, in order."""
     unblock(st)
     hint_stage, hint = -1, 0
-    started = False
     while True:
         q = next_queue(st)
-        if EVICTS and st.state_i[EVICTING] and q < 0 and started:
-            started = False  # tasks that just started may be evicted for others
-            unblock(st)
-            continue
         if q < 0:
             break
         g = st.state_queue_root[q]
@@ -54,10 +48,6 @@ def dispatch_strict(st):
         else:
             machine = machine_for(st, g, row, hint if g == hint_stage else 0, False)
             hint_stage, hint = g, max(machine, 0)
-        if EVICTS and st.state_i[EVICTING] and machine < 0:
-            machine = evict_for(st, g, row)
-            if machine >= 0:
-                unblock(st)  # the rest of the freed room may fit stages that were refused
         if machine < 0:
             _block(st, q, g, FOR_ROOM)
         else:
@@ -65,7 +55,6 @@ def dispatch_strict(st):
             if BATCHES and not (USAGE and is_contested(st, q)):
                 count = startable(st, g, machine)
             start_task(st, g, machine, False, count)
-            started = True
     clear_dirty(st)
 
 

@@ -63,19 +63,24 @@ WINDOWS = Feature("WINDOWS")
 (`sim.engine.kernels.windows`)."""
 ENFORCES = Feature("ENFORCES")
 """Jobs are ended at their limit of run time (`sim.engine.kernels.time_limits`)."""
-EVICTS = Feature("EVICTS")
-"""Tasks are evicted for those of jobs below their run limit."""
+PREEMPTS = Feature("PREEMPTS")
+"""Running jobs are stopped for waiting ones (`sim.engine.kernels.preemption`)."""
+CHECKPOINTS = Feature("CHECKPOINTS")
+"""Stopped tasks keep a part of their work (`sim.engine.kernels.faults.work`)."""
 CHOOSES = Feature("CHOOSES")
 """Tasks choose among machines, are restricted to some, or take devices
 (`sim.engine.kernels.choosing.choice`)."""
 CAPS = Feature("CAPS")
 """Caps of groups of jobs (`sim.engine.kernels.caps`); strict order goes by buckets then, as with
 CLASSES."""
+TIERS = Feature("TIERS")
+"""Waiting jobs of partitions of a higher tier come first; strict order goes by buckets, too."""
 CHECKS = Feature("CHECKS")
 """After each instant the accounts are summed anew (`sim.engine.kernels.conserve`): SIM_CHECKS=1."""
 
 MODULES_SET = {
     "learning": ("sim.engine.kernels.learning.learning",),
+    "preemption": ("sim.engine.kernels.preemption.preempt",),
     "held_machines": ("sim.engine.kernels.packing.hold",),
     "packing": ("sim.engine.kernels.packing.bundle", "sim.engine.kernels.packing.overbook"),
     "task_prefers": ("sim.engine.kernels.packing.bundle", "sim.engine.kernels.packing.overbook"),

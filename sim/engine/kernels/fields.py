@@ -29,6 +29,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_stage0", "i8", "J+1", INPUT),  # first stage of each job
     ("w_job_min_tasks", "i4", "J", INPUT),  # gang size, 0 for none
     ("w_job_org", "i4", "J", INPUT),  # organisation
+    ("w_job_tier", "i4", "J:TIERS", INPUT),  # of its partitions; the least goes first
     ("w_job_work", "f8", "J", INPUT),  # task seconds
     ("w_job_limit", "f8", "J:ENFORCES", INPUT),  # of its run time, s
     ("w_job_slot", "i8", "J:GANGS, R", INPUT),  # room of a held gang slot, quanta
@@ -38,8 +39,12 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # caps: the groups of each job, and its limit, if its minutes are counted: s, and whole ones
     ("w_job_group0", "i8", "J+1:CAPS", INPUT),
     ("w_job_group", "i4", "*", INPUT),
+    ("w_job_n_nodes", "i8", "J:CAPS", INPUT),
     ("w_job_cap_limit_s", "f8", "J:CAPS", INPUT),
     ("w_job_cap_limit", "i8", "J:CAPS", INPUT),
+    ("w_job_preempts", "i1", "J:PREEMPTS", INPUT),  # it may preempt others
+    ("w_job_checkpoint", "f8", "J:CHECKPOINTS", INPUT),  # interval, s; inf: saves nothing
+    ("w_job_restart", "f8", "J:CHECKPOINTS", INPUT),  # time to restart, s
     ("w_job_input_mode", "i1", "J:INPUTS", INPUT),  # 0 ignores inputs, 1 blind, 2 polls
     ("w_job_poll_lag", "f8", "J:INPUTS", INPUT),  # s
     ("w_input0", "i8", "J+1:INPUTS", INPUT),  # first job that waits for a job, or reads its output
@@ -132,6 +137,10 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_job_fill_key", "f8", "J", INPUT),
     ("p_job_worth", "f8", "J", INPUT),
     ("p_job_beyond", "f8", "J", INPUT),
+    ("p_job_preempt_level", "f8", "J", INPUT),
+    ("p_job_preempts_below", "f8", "J", INPUT),
+    ("p_job_when_preempted", "i4", "J", INPUT),
+    ("p_grace", "f8", "*", INPUT),  # grace time of preempted jobs, s
     ("p_stage_key", "f8", "G", INPUT),
     ("p_stage_weight", "f8", "G", INPUT),
     ("p_task_order", "i4", "T:TURNS", INPUT),  # task of each turn
@@ -175,8 +184,29 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_ready_head", "i4", "J", -1),  # first of its stages with a ready task
     ("state_job_used", "i8", "J:USAGE, R", 0),  # quanta of its tasks and held slots
     ("state_job_idle_held", "i4", "J:GANGS", -1),  # held slots that are idle; -1 not admitted
-    ("state_job_is_over", "i1", "J:EVICTS", 0),  # it runs more tasks than its limit
-    ("state_job_evicted", "i4", "J:EVICTS", 0),  # its tasks that are about to be evicted
+    ("state_job_is_over", "i1", "J:PREEMPTS", 0),  # it runs more tasks than its limit
+    ("state_job_evicted", "i4", "J:PREEMPTS", 0),  # its tasks that are given back on trial
+    # preemption: when gangs and tasks took their room; units of tasks that stop together (a slot,
+    # or S + a job), the slots of each, the work that each would lose, us; and those chosen
+    ("state_job_admitted", "f8", "J:PREEMPTS", 0),
+    ("state_slot_placed", "f8", "S:PREEMPTS", 0),
+    ("state_slot_nth", "i8", "S:PREEMPTS", 0),  # in the order of all placements
+    ("state_job_nth", "i8", "J:PREEMPTS", 0),
+    ("state_unit", "i4", "S+J:PREEMPTS", 0),
+    ("state_unit_first", "i4", "S+J:PREEMPTS", -2),
+    ("state_unit_lost", "i8", "S+J:PREEMPTS", 0),
+    ("state_unit_next", "i4", "S:PREEMPTS", -1),
+    ("state_victim", "i4", "S+J:PREEMPTS", 0),
+    ("state_contender", "i4", "J:PREEMPTS", 0),
+    # units that have a grace time: when they stop, and for which job; jobs that start then
+    ("state_leaving", "i4", "S+J:PREEMPTS", 0),
+    ("state_leaving_s", "f8", "S+J:PREEMPTS", 0),
+    ("state_leaving_for", "i4", "S+J:PREEMPTS", 0),
+    ("state_slot_leaves", "f8", "S:PREEMPTS", inf),
+    ("state_job_leaves", "f8", "J:PREEMPTS", inf),
+    ("state_job_claims", "f8", "J:PREEMPTS", -inf),  # when its victims have stopped, s
+    ("state_claimant", "i4", "J:PREEMPTS", 0),
+    ("state_mach_room", "i8", "M:PREEMPTS", 0),  # slots of the job that would preempt
     # caps: jobs that count as running, from when on, whole s left to their limits; and such jobs
     ("state_job_counted", "i1", "J:CAPS", 0),
     ("state_job_counted_s", "f8", "J:CAPS", 0),
@@ -227,13 +257,13 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_task_missing", "i4", "T:HEAPS", INPUT),  # parents' tasks not done
     ("state_task_heap", "i4", "T:HEAPS", 0),  # a binary heap of ready turns in each stage's range
     # tasks that fail, and those whose output is lost
+    ("state_task_kept", "f8", "T:CHECKPOINTS", 0),  # work saved by checkpoints, s at speed 1
+    ("state_task_stopped", "i1", "T:CHECKPOINTS", 0),  # it restarts, and takes a time for that
     ("state_task_failed", "i4", "T:FAILS", 0),  # attempts that have failed
     ("state_task_speed", "f8", "T:RUN_SPEEDS", 1.0),  # of its last run
     ("state_task_rerun", "i1", "T:FAILS", 0),  # 1 if it runs again after it was done
     ("state_task_reader", "i4", "T:FAILS", -1),  # the first task that waits for its rerun
     ("state_task_reader_next", "i4", "T:FAILS", -1),
-    ("state_evict_room", "i8", "R", 0),  # of a machine after evictions
-    ("state_evict_device", "i8", "BLOCK", 0),  # free room of its devices before them
     # queues and organisations
     ("state_queue_root", "i4", "Q", -1),
     ("state_queue_used", "i8", "Q, R", 0),

@@ -14,6 +14,7 @@
 import numpy as np
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import TIERS
 from sim.engine.kernels.state import N_DUE, N_FIN
 
 ONE = np.uint64(1)  # positions are unsigned: numba checks a signed index for negative values
@@ -191,8 +192,22 @@ def _before(time, a, b):
 
 
 @part
+def has_other_tier(st, a, b):
+    """Tell whether the jobs of stages `a` and `b` are of partitions of different tiers."""
+    return st.w_job_tier[st.w_stage_job[a]] != st.w_job_tier[st.w_stage_job[b]]
+
+
+@part
+def is_of_higher_tier(st, a, b):
+    """Tell whether the job of stage `a` is of partitions of a higher tier than that of `b`."""
+    return st.w_job_tier[st.w_stage_job[a]] < st.w_job_tier[st.w_stage_job[b]]
+
+
+@part
 def before(st, a, b):
     """Tell whether stage `a` goes before stage `b` in one queue."""
+    if TIERS and has_other_tier(st, a, b):
+        return is_of_higher_tier(st, a, b)
     rank_a = st.state_job_rank[st.w_stage_job[a]]
     rank_b = st.state_job_rank[st.w_stage_job[b]]
     if rank_a != rank_b:

@@ -7,18 +7,18 @@ from sim.engine.kernels.batches import less_each, next_run, start_batch
 from sim.engine.kernels.caps import count_submitted
 from sim.engine.kernels.choosing.choice import acquire_task_devices, release_task_devices
 from sim.engine.kernels.faults.rates import begin_task, leave_machine
+from sim.engine.kernels.faults.work import duration_s
 from sim.engine.kernels.features import (
     BATCHES,
     CAPS,
     CHOOSES,
-    CLASS_SPEEDS,
     DYNAMIC_ORDER,
     ENFORCES,
-    EVICTS,
     GANGS,
     INPUTS,
     LEARNS,
     LIMITS,
+    PREEMPTS,
     RELEASES,
     SCORED,
     SERVICE,
@@ -45,7 +45,7 @@ from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.release import job_ends, job_starts
 from sim.engine.kernels.resources import acquire_task, release_task
 from sim.engine.kernels.service import accrue, drop_crossing
-from sim.engine.kernels.speeds import run_s, speed_on
+from sim.engine.kernels.speeds import run_s
 from sim.engine.kernels.state import (
     CONSTRAINED,
     EXPECTED,
@@ -56,13 +56,13 @@ from sim.engine.kernels.state import (
     LAUNCH,
     LEARNING,
     N_ARRIVED,
+    N_PLACED,
     N_SLOT_FREE,
     NOW,
     ONE_TO_ONE,
     PENDING,
     PREFERS,
     RECORD,
-    REMOTE,
 )
 from sim.engine.kernels.time_limits import follow_start
 from sim.engine.kernels.turns import bring_forward, has_heap, index_of, next_turn, turn_of
@@ -164,13 +164,18 @@ def start_task(st, g, machine, in_held_slot, count):
             acquire_task_devices(st, g, slot)
         acquire_task(st, j, g, machine, count)
     st.state_slot_start[slot] = start
+    if PREEMPTS:
+        st.state_slot_placed[slot] = now
+        st.state_slot_nth[slot] = st.state_i[N_PLACED]
+        st.state_i[N_PLACED] += 1
+        st.state_slot_leaves[slot] = math.inf
     if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
         st.out_job_start[j] = start
     if ENFORCES:
         follow_start(st, j)
     st.state_job_started[j] += count
     st.state_job_running[j] += count
-    if EVICTS:
+    if PREEMPTS:
         follow_limit(st, j)
     if st.state_i[PENDING]:
         weighted = weighted_s(st, g, duration)
@@ -179,7 +184,7 @@ def start_task(st, g, machine, in_held_slot, count):
         st.out_task_start[task] = start
         st.out_task_machine[task] = machine
     if VARIABLE_ENDS:
-        begin_task(st, slot, start, _duration_s(st, slot))
+        begin_task(st, slot, start, duration_s(st, slot))
     elif not BATCHES:
         fin_push(st, start + run_s(st, g, machine, duration), slot)
     if st.state_stage_waiting[g] == 0:
@@ -199,29 +204,6 @@ def _take_next(st, g, machine, count):
         bring_forward(st, g, next_turn(st, g, machine))
     st.state_stage_waiting[g] -= count
     return task0 + index_of(st, task0, st.state_stage_next[g])
-
-
-@inlined
-def _duration_s(st, slot):
-    """Return the duration of the task in `slot` at full speed, s.
-
-    Longer than in the workload if its input is remote, shorter if this attempt fails or on a fast
-    class of machines.
-    """
-    task, g = st.state_slot_task[slot], st.state_slot_stage[slot]
-    duration = st.w_task_duration[task]
-    if st.state_i[FAILS]:
-        attempt = st.w_attempt0[task] + st.state_task_failed[task]
-        if attempt < st.w_attempt0[task + 1]:
-            duration = st.w_attempt_s[attempt]
-        if CLASS_SPEEDS:
-            st.state_task_speed[task] = speed_on(st, g, st.state_slot_machine[slot])
-    duration = run_s(st, g, st.state_slot_machine[slot], duration)
-    if st.state_i[REMOTE] and st.w_stage_home[g] >= 0:
-        home = (st.w_stage_home[g] + task - st.w_stage_task0[g]) % st.state_mach_free.shape[0]
-        if home != st.state_slot_machine[slot]:
-            duration = duration * st.w_stage_remote_factor[g]
-    return duration
 
 
 @inlined
@@ -251,7 +233,7 @@ def end_task(st, slot):
         weighted = weighted_s(st, g, duration)
         st.state_job_remaining[j] = less_each(st.state_job_remaining[j], weighted, count)
     st.state_job_running[j] -= count
-    if EVICTS:
+    if PREEMPTS:
         follow_limit(st, j)
     st.state_job_done[j] += count
     st.state_job_left[j] -= count

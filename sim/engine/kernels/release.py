@@ -22,7 +22,7 @@ BLIND, POLL = 1, 2
 HARD, _SOFT, AFTER, AFTER_OK, AFTER_NOT_OK, AFTER_ANY = range(6)
 """Kinds of edges between jobs (`sim.workload.schema.JOB_EDGE_KINDS`)."""
 DONE, FAILED = 0, 1
-MISSES_INPUT, TIMED_OUT, REJECTED = 1, 2, 3
+MISSES_INPUT, TIMED_OUT, REJECTED, CANCELLED_JOB = 1, 2, 3, 4
 """Codes of ``out_job_failed``."""
 NEVER = -1
 """Value of `state_job_unmet` of jobs whose dependencies can never be met."""
@@ -103,7 +103,7 @@ def job_ends(st, j):
 def fail_job(st, j, why):
     """Fail job `j`, and with it those that then can never be submitted or eligible.
 
-    `why` it does: MISSES_INPUT, TIMED_OUT or REJECTED. The others miss an input.
+    `why` it does: MISSES_INPUT, TIMED_OUT, REJECTED or CANCELLED_JOB. The others miss an input.
     """
     st.out_job_failed[j] = why
     if not INPUTS:

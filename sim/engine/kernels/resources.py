@@ -75,13 +75,13 @@ def within_cap(st, j, demand, row, times):
 @inlined
 def acquire_task(st, j, g, machine, count):
     """Acquire the room of `count` tasks of stage `g` on `machine`."""
-    _move(st, j, machine, st.w_stage_demand, demand_row(st, g), count)
+    move(st, j, machine, st.w_stage_demand, demand_row(st, g), count)
 
 
 @inlined
 def release_task(st, j, g, machine, count):
     """Release the room of `count` tasks of stage `g` on `machine`."""
-    _move(st, j, machine, st.w_stage_demand, demand_row(st, g), -count)
+    move(st, j, machine, st.w_stage_demand, demand_row(st, g), -count)
     st.state_org_freed[st.w_job_org[j]] = 1
     freed(st, machine)
 
@@ -89,19 +89,20 @@ def release_task(st, j, g, machine, count):
 @part
 def acquire_held(st, j, machine):
     """Acquire the room of one held slot of gang job `j` on `machine`."""
-    _move(st, j, machine, st.w_job_slot, j, 1)
+    move(st, j, machine, st.w_job_slot, j, 1)
 
 
 @inlined
 def release_held(st, j, machine):
     """Release the room of one held slot of gang job `j` on `machine`."""
-    _move(st, j, machine, st.w_job_slot, j, -1)
+    move(st, j, machine, st.w_job_slot, j, -1)
     st.state_org_freed[st.w_job_org[j]] = 1
     freed(st, machine)
 
 
 @part
-def _move(st, j, machine, demand, row, times):
+def move(st, j, machine, demand, row, times):
+    """Acquire `times` the demand in `row` for job `j` on `machine`; release it if below 0."""
     for r in range(demand.shape[1]):
         amount = times * demand[row, r]
         st.state_mach_free[machine, r] -= amount

@@ -22,6 +22,7 @@ from sim.engine.kernels.conserve import is_broken
 from sim.engine.kernels.dispatch import dispatch_strict
 from sim.engine.kernels.faults.rates import advance_speed, collect_ended, drop_stale, update_rates
 from sim.engine.kernels.faults.restart import (
+    GANG_STOPPED,
     attempt_fails,
     fail_attempt,
     outages,
@@ -36,12 +37,12 @@ from sim.engine.kernels.features import (
     CLASSES,
     DYNAMIC_ORDER,
     ENFORCES,
-    EVICTS,
     GANGS,
     LEARNS,
     LIMITS,
     OVERBOOK,
     POOL,
+    PREEMPTS,
     REPLANS,
     RESERVES,
     SCORED,
@@ -94,6 +95,10 @@ from sim.engine.kernels.windows import next_over
 
 DONE, NEEDS_POLICY, STUCK, FULL, WRONG = range(5)
 
+preempt = late("sim.engine.kernels.preemption.preempt.preempt", PREEMPTS)
+next_leaving = late("sim.engine.kernels.preemption.preempt.next_leaving", PREEMPTS)
+start_claimants = late("sim.engine.kernels.preemption.preempt.start_claimants", PREEMPTS)
+stop_leaving = late("sim.engine.kernels.preemption.preempt.stop_leaving", PREEMPTS)
 next_refinement = late("sim.engine.kernels.learning.learning.next_refinement", LEARNS)
 refine = late("sim.engine.kernels.learning.learning.refine", LEARNS)
 dispatch_replanned = late("sim.engine.kernels.rigid.replan.dispatch_replanned", REPLANS)
@@ -146,6 +151,8 @@ def run(st, changed, n_changed):
             time_out(st)
         if WINDOWS:
             end_reservations(st)
+        if PREEMPTS:
+            stop_leaving(st)
         if SERVICE:
             _crossings(st)
         if CAPS and st.state_f[CAP_TICK] <= now:
@@ -178,6 +185,8 @@ def _next_time(st):
         time = min(time, next_over(st))
     if ENFORCES:
         time = next_limit(st, time)
+    if PREEMPTS:
+        time = next_leaving(st, time)
     if SERVICE:
         time = _next_crossing(st, time)
     if LEARNS and st.state_i[LEARNING]:
@@ -208,7 +217,7 @@ def _process_ends(st):
         for i in range(collect_ended(st)):
             _process_end(st, st.state_ended[i])
         if GANGS:
-            stop_gangs(st)
+            stop_gangs(st, GANG_STOPPED)
         return
     while st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= st.state_f[NOW]:
         end_task(st, fin_pop(st))
@@ -289,7 +298,7 @@ def _apply_change(st, j):
         recompute_remaining(st, j)
     if st.state_job_turn[j] < 0 or st.state_job_left[j] == 0:
         return
-    if EVICTS:
+    if PREEMPTS:
         follow_limit(st, j)
     update_queue(st, j)
     update_wait_queue(st, j)
@@ -316,6 +325,16 @@ def _dispatch(st):
         return
     if BATCHES:
         begin_batches(st)
+    if PREEMPTS:
+        start_claimants(st)
+    _place(st)
+    if PREEMPTS and not CLASSES:
+        while preempt(st):
+            _place(st)
+
+
+@inlined
+def _place(st):
     if GANGS:
         refill_gangs(st)
     if REPLANS:

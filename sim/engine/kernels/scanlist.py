@@ -1,12 +1,14 @@
 """The waiting stages in order, as one sorted list, for plans and reservations.
 
-Sorted by kernel queue, then rank, stage key and row. A stage that leaves leaves a hole, which keeps
-its position in the order; the next one to enter nearby takes it.
+Sorted by kernel queue, then tier of partitions, rank, stage key and row. A stage that leaves leaves
+a hole, which keeps its position in the order; the next one to enter nearby takes it.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import TIERS
+from sim.engine.kernels.heaps import has_other_tier, is_of_higher_tier
 from sim.engine.kernels.state import N_HOLES, N_SCAN
 
 
@@ -85,12 +87,21 @@ def _close_holes(st):
 def _less(st, i, queue, rank, key, g):
     if st.state_scan_queue[i] != queue:
         return st.state_scan_queue[i] < queue
+    other = stage_at(st, i)
+    if TIERS and has_other_tier(st, other, g):
+        return is_of_higher_tier(st, other, g)
     if st.state_scan_rank[i] != rank:
         return st.state_scan_rank[i] < rank
     if st.state_scan_key[i] != key:
         return st.state_scan_key[i] < key
-    other = st.state_scan[i]
-    return (other if other >= 0 else -1 - other) < g
+    return other < g
+
+
+@part
+def stage_at(st, position):
+    """Return the stage at a position of the list, or that which left a hole there."""
+    g = st.state_scan[position]
+    return g if g >= 0 else -1 - g
 
 
 @part

@@ -75,6 +75,10 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_ASIDE,
     BROKEN,
     BROKEN_ROW,
+    FIRST_LEAVING,
+    N_LEAVING,
+    N_CLAIMANTS,
+    N_PLACED,
     # configuration
     SHARE,
     UNIT,
@@ -93,7 +97,6 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     REMOTE,
     FAILS,
     OVERBOOKING,
-    EVICTING,
     REBASED,
     PENDING,
     ALIGNED,
@@ -112,15 +115,18 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     ESTIMATES,
     REFINE_ALL,
     CANCELS,
-) = range(78)
-N_I = 78
+    PREEMPTS_BY,
+    VICTIMS,
+) = range(83)
+N_I = 83
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
 # N_OVER: jobs above their run limit; N_TICKING: running jobs with a limit that caps count; BARRED:
 # pools of machines that the stage to be placed may not take; N_ASIDE: jobs that wait for others
 # before they are submitted or eligible; BROKEN, BROKEN_ROW: a `sim.engine.kernels.conserve` code in
-# a checked run, and where.
+# a checked run, and where; FIRST_LEAVING, N_LEAVING: a ring of units that have a grace time;
+# N_CLAIMANTS: jobs whose victims have stopped; N_PLACED: starts of tasks and gangs.
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.
@@ -128,7 +134,7 @@ N_I = 78
 # ONE_TO_ONE: there are one-to-one edges. N_RIGID: number of resources that can't be overbooked.
 # BUNDLE: size of a bundle. PRIORITY, PREFERS, EXPECTED: p_turn_priority, p_turn_prefers,
 # p_stage_expected_s are set. REMOTE: tasks take longer if their input is remote. FAILS: attempts
-# fail. OVERBOOKING, EVICTING: machines are overbooked and tasks evicted, in a variant that can.
+# fail. OVERBOOKING: machines are overbooked, in a variant that can.
 # REBASED: p_turn_priority counts tasks of the unfinished rest of a job. PENDING:
 # state_job_remaining is of the tasks that have not started. ALIGNED: alignment counts in scores.
 # FIRST_ENDED: the first k tasks of a job are those to end. RESERVATIONS: number of jobs for which
@@ -139,7 +145,8 @@ N_I = 78
 # `sim.engine.kernels.launch` code, 0 if tasks start where they are placed. BY_PLACE: reservations
 # name machines, in a variant that can. LEARNING: durations are learnt. ESTIMATES:
 # out_job_estimate is filled. REFINE_ALL: refined jobs are read anew, changed or not. CANCELS:
-# jobs fail whose dependencies can never be met.
+# jobs fail whose dependencies can never be met. PREEMPTS_BY, VICTIMS: codes of
+# `sim.engine.plan.preemption`.
 # A condition that costs more than a read of a register is a feature (`if GANGS:`). SUM_WORTH and
 # SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`); MAX_PRIORITY is the
 # largest number of p_turn_priority so far; REFINE_AT is the time of the next refinement, CHECKED_AT

@@ -30,7 +30,7 @@ def time_out(st):
         ends = is_due(st, j)
         drop_first(st)
         if ends:
-            _end_job(st, j)
+            end_job(st, j, TIMEOUT, TIMED_OUT)
         else:
             follow_start(st, j)
 
@@ -45,12 +45,12 @@ def end_reservations(st):
     for j in range(len(st.w_job_over_s)):
         is_over = st.w_job_over_s[j] <= st.state_f[NOW]
         if is_over and st.state_job_turn[j] >= 0 and st.state_job_left[j] > 0:
-            _end_job(st, j)
+            end_job(st, j, TIMEOUT, TIMED_OUT)
 
 
 @part
-def _end_job(st, j):
-    """End job `j`, which was submitted and is not done."""
+def end_job(st, j, reason, why):
+    """End job `j`, which was submitted and is not done: it fails, as `why` says."""
     while st.state_job_ready_head[j] >= 0:
         g = st.state_job_ready_head[j]
         st.state_stage_waiting[g] = 0
@@ -61,7 +61,7 @@ def _end_job(st, j):
         while slot >= 0:
             after = st.state_slot_next[slot]
             if st.w_stage_job[st.state_slot_stage[slot]] == j:
-                stop_task(st, slot, TIMEOUT)
+                stop_task(st, slot, reason)
                 _forget_run(st, st.state_slot_task[slot])
             slot = after
         machine += 1
@@ -76,7 +76,7 @@ def _end_job(st, j):
         note_running(st, j)
         count_submitted(st, j, -1)
     st.out_job_finish[j] = st.state_f[NOW]
-    fail_job(st, j, TIMED_OUT)
+    fail_job(st, j, why)
 
 
 @part

@@ -8,8 +8,15 @@ The next queue is that of the lower tier, then of the least use over weight.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import bucket_insert, bucket_remove, reposition_job
-from sim.engine.kernels.features import EVICTS, LIMITS, REPLANS, RESERVES, STRICT, USAGE
-from sim.engine.kernels.heaps import before, heap_decrease, heap_insert, heap_remove
+from sim.engine.kernels.features import LIMITS, REPLANS, RESERVES, STRICT, TIERS, USAGE
+from sim.engine.kernels.heaps import (
+    before,
+    has_other_tier,
+    heap_decrease,
+    heap_insert,
+    heap_remove,
+    is_of_higher_tier,
+)
 from sim.engine.kernels.scanlist import scan_insert, scan_remove
 from sim.engine.kernels.state import RELEASED, RESERVATIONS, SHARE
 from sim.engine.kernels.worth import remaining_over_worth
@@ -246,7 +253,12 @@ def precedes(st, a, b):
 
 @part
 def goes_before(st, a, b):
-    """Tell whether waiting stage `a` is served before `b`: by queue, then in its order."""
+    """Tell whether waiting stage `a` is served before `b`: by queue, then in its order.
+
+    By the tier of their partitions before that.
+    """
+    if TIERS and has_other_tier(st, a, b):
+        return is_of_higher_tier(st, a, b)
     queue_a = st.state_job_wait_queue[st.w_stage_job[a]]
     queue_b = st.state_job_wait_queue[st.w_stage_job[b]]
     return before(st, a, b) if queue_a == queue_b else precedes(st, queue_a, queue_b)
@@ -281,20 +293,18 @@ def is_contested(st, q):
 def unblock(st):
     """Before a dispatch: unblock queues after a release, or behind a new head.
 
-    Always where tasks may be evicted for others: those with a claim may have started since.
-
     A queue that waits for room keeps ``state_queue_blocked_stage`` while its head stays, since
     only the machines freed since need a try. One that waits for its own cap is tried again, with
     nothing kept, once its organisation has released something.
     """
-    released = EVICTS or st.state_i[RELEASED]
+    released = st.state_i[RELEASED]
     n = len(st.p_queue_weight)
     for q in range(len(st.state_queue_root)):
         blocked = st.state_queue_blocked[q]
         if not blocked:
             continue
         has_new_head = st.state_queue_blocked_stage[q] != st.state_queue_root[q]
-        org_released = EVICTS or st.state_org_freed[q // n]
+        org_released = st.state_org_freed[q // n]
         if has_new_head or (blocked == BY_CAP and org_released):
             st.state_queue_blocked[q] = 0
             st.state_queue_blocked_stage[q] = -1

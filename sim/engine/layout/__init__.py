@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import I4, I8, filled, frozen
 from sim.cluster.cap_groups import Groups, cap_groups
+from sim.cluster.exclusive import PARTS
 from sim.cluster.fits import check_task_room, has_enforced_limits, max_running
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.fields import FIELDS
@@ -26,6 +27,7 @@ from sim.engine.layout.choice import (
 )
 from sim.engine.layout.classes import machine_pools
 from sim.engine.layout.columns import (
+    NO_CAP,
     demand_quanta,
     gang_slots,
     has_remote_penalty,
@@ -35,12 +37,14 @@ from sim.engine.layout.columns import (
     o2o_bits,
     order_resources,
     organisations,
+    preemption_fields,
     required_free,
     resource_quanta,
     weighted_work,
 )
 from sim.engine.layout.features import event_capacity, registers, select_features
 from sim.engine.layout.learning import learning_fields
+from sim.engine.layout.partitions import tiers_in_order
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
 from sim.engine.layout.speeds import speed_fields
@@ -72,6 +76,8 @@ def lay_out(
     total = capacity.sum(axis=0)
     demand = demand_quanta(columns, cluster, resources)
     org, org_cap, org_weight = organisations(columns, cluster, total)
+    counted = np.array([float(name != PARTS) for name in resources])
+    org_cap[:, counted == 0] = NO_CAP
     n_queues = len(org_weight) * len(plan.queues.weight)
     remote = has_remote_penalty(columns, len(capacity))
     flags = registers(columns, cluster, plan, events, resources, record_tasks)
@@ -88,7 +94,7 @@ def lay_out(
     features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
-    restarts = fails or plan.evict or bool(len(cluster.outages))
+    restarts = fails or plan.preemption is not None or bool(len(cluster.outages))
     enforces = has_enforced_limits(columns, cluster)
     ends_jobs = enforces or bool(len(cluster.reservations))
     flags[layout.STOPS] = record_tasks and (restarts or ends_jobs)
@@ -160,8 +166,10 @@ def lay_out(
         "w_job_stage0": columns.job_stage0,
         "w_job_min_tasks": columns.job_min_tasks,
         "w_job_org": org,
+        "w_job_tier": tiers_in_order(columns, cluster, "TIERS" in features),
         "w_job_work": columns.job_work,
         "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
+        **preemption_fields(columns, plan, features),
         "w_job_slot": gang_slots(columns, demand, cluster.unit, gangs),
         "w_job_held0": held0 if gangs else held0[:1],
         "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],
@@ -189,11 +197,12 @@ def lay_out(
         **window_fields(columns, cluster, mach_pool, "WINDOWS" in features),
         **choice,
         **speed_fields(columns, cluster, "CLASS_SPEEDS" in features),
-        "c_mach_scale": 1.0 / np.maximum(capacity.max(axis=0), 1),
+        "c_mach_scale": counted / np.maximum(capacity.max(axis=0), 1),
         "c_mach_pool": mach_pool if "CLASSES" in features else mach_pool[:1],
         "c_total": total,
-        "c_scale": np.where(total > 0, 1.0 / np.maximum(total, 1), 0.0),
-        "c_alignment_scale": 1.0 / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,
+        "c_scale": np.where(total > 0, counted / np.maximum(total, 1), 0.0),
+        "c_alignment_scale": counted[:n_fit]
+        / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,
         "c_capacity": capacity if "CAPACITIES" in conditions_met else capacity[:1],
         "c_speed_time": speed_time,
         "c_speed": speed,

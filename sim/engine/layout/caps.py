@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8
+from sim.cluster.allowed import job_nodes
 from sim.cluster.cap_groups import Groups
-from sim.cluster.caps import MINUTES, RUNNING, SUBMITTED
+from sim.cluster.caps import MINUTES, NODES, RUNNING, SUBMITTED
 from sim.engine.kernels import caps as counters
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def lay_out_caps(
         return ABSENT
     counts = np.full(len(groups.cap), counters.AMOUNT, np.int8)
     counts[groups.counts(RUNNING)] = counters.RUNNING
+    counts[groups.counts(NODES)] = counters.NODES
     counts[groups.counts(SUBMITTED)] = counters.SUBMITTED
     counts[groups.counts(MINUTES)] = counters.MINUTES
     rows = [row.resource for row in groups.caps]
@@ -33,6 +35,7 @@ def lay_out_caps(
     return {
         "w_job_group0": groups.job_group0,
         "w_job_group": groups.group,
+        "w_job_n_nodes": job_nodes(columns).astype(np.int64),
         "w_job_cap_limit_s": limit_s,
         "w_job_cap_limit": np.ceil(limit_s).astype(np.int64),
         "c_group_cap": groups.quanta(resources, quantum),
@@ -51,9 +54,13 @@ def kinds_by_caps(columns: Columns, groups: Groups, kind: I4, n_kinds: int) -> t
     Return the kind of each stage, its kind while its job counts as running, and their number. Of
     jobs whose minutes are counted each that runs has kinds of its own.
     """
-    has_minutes, has_count = _in_groups_of(groups, MINUTES), _in_groups_of(groups, RUNNING)
+    has_minutes, has_nodes = _in_groups_of(groups, MINUTES), _in_groups_of(groups, NODES)
+    has_count = _in_groups_of(groups, RUNNING) | has_nodes
+    n_nodes = np.where(has_nodes, job_nodes(columns), 0)
     limit_s = np.where(has_minutes, np.ceil(columns.job_requested), 0)
-    job = np.unique(np.stack([groups.signature, limit_s]), axis=1, return_inverse=True)[1].ravel()
+    job = np.unique(np.stack([groups.signature, limit_s, n_nodes]), axis=1, return_inverse=True)[
+        1
+    ].ravel()
     own = job[columns.stage_job] * n_kinds + kind
     changes = (has_minutes | has_count)[columns.stage_job]
     alone = np.where(has_minutes, np.arange(len(job)) + 1, 0)[columns.stage_job]
@@ -79,6 +86,7 @@ def _in_groups_of(groups: Groups, counted: str) -> NDArray[np.bool_]:
 ABSENT: dict[str, NDArray[Any]] = {
     "w_job_group0": np.zeros(1, np.int64),
     "w_job_group": np.zeros(0, np.int32),
+    "w_job_n_nodes": np.zeros(1, np.int64),
     "w_job_cap_limit_s": np.zeros(1),
     "w_job_cap_limit": np.zeros(1, np.int64),
     "c_group_cap": np.zeros(0, np.int64),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import PolicyError
-from sim.cluster.allowed import allowed_codes
+from sim.cluster.allowed import allowed_codes, has_tiers, job_tiers
 from sim.cluster.classes import capacity_in_quanta, quanta_per_device
 from sim.cluster.fits import has_constraints
 from sim.engine.kernels import state as register
@@ -90,6 +90,8 @@ def lay_out_choice(
         capacity[:, device] // per_device if device >= 0 else np.zeros(len(capacity), np.int64)
     )
     mix = plan.choice.mix or Mix(np.zeros((0, len(order)), np.int64), _NO_TYPES, np.zeros(0))
+    n_more = len(order) - mix.demand.shape[1]  # parts of machines, of which a mix knows nothing
+    mix_demand = np.pad(mix.demand, ((0, 0), (0, n_more)))
     code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
     allowed = allowed_classes(columns, cluster)
     return {
@@ -97,7 +99,7 @@ def lay_out_choice(
         "w_job_allowed": np.bitwise_and.reduceat(allowed, columns.job_stage0[:-1]),
         "c_mach_class": np.left_shift(1, code.astype(np.int64)),
         "c_mach_device0": offsets(n_devices),
-        "p_mix_demand": np.ascontiguousarray(mix.demand[:, order]),
+        "p_mix_demand": np.ascontiguousarray(mix_demand[:, order]),
         "p_mix_allowed": mix.allowed.copy(),
         "p_mix_weight": mix.weight.copy(),
         "state_device_free": np.full(max(int(n_devices.sum()), 1), per_device, np.int64),
@@ -105,10 +107,13 @@ def lay_out_choice(
 
 
 def stage_kinds(columns: Columns, cluster: Cluster, demand: I8) -> tuple[I4, int]:
-    """Return the kind of each stage, (G,), by demand and allowed machines; and their number."""
+    """Return the kind of each stage, (G,), by demand, machines and tier; and their number."""
     kind, n_kinds = np.zeros(len(columns.stage_job), np.int64), 1
     if not cluster.unit:
-        for column in (*demand.T, allowed_classes(columns, cluster)):
+        splits = [*demand.T, allowed_classes(columns, cluster)]
+        if has_tiers(cluster):
+            splits.append(job_tiers(columns, cluster)[columns.stage_job].astype(np.int64))
+        for column in splits:
             code, n = _codes(column)
             kind, n_kinds = _codes(kind * n + code)
     return kind.astype(np.int32), n_kinds

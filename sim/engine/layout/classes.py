@@ -29,12 +29,12 @@ def machine_pools(
     `demand` and `capacity` have the resources that decide what fits. A task can run, and a slot can
     be, where an empty machine has room for it, and is of its class and partitions; by these alone,
     if sizes make more pools than an int64 has bits. All is one pool on equal machines, of which the
-    last may be smaller, where tasks may be evicted, and with other fits than Fit.STRICT. Machines
-    of a pool have the same reservations.
+    last may be smaller, and with other fits than Fit.STRICT. Machines of a pool have the same
+    reservations.
     """
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
     is_strict = plan.fit in (Fit.STRICT, Fit.PER_CLASS) and not cluster.unit
-    by_shape = len(cluster.machine_class) > 0 and not plan.evict
+    by_shape = len(cluster.machine_class) > 0
     if is_strict and not by_shape and len(cluster.reservations):
         return _reserved_pools(cluster, n_stages, n_jobs)
     if not is_strict or not by_shape:

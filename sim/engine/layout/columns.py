@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import PolicyError, unknown
+from sim.cluster.exclusive import PARTS
 from sim.engine.kernels.release import HARD
 from sim.workload.columns import capacity_quanta
 
@@ -28,6 +30,8 @@ def order_resources(cluster: Cluster, plan: Plan) -> tuple[tuple[str, ...], int,
     Rigid ones, which can't be overbooked, come first, then the fungible ones that decide what fits.
     """
     fitting = plan.fit_resources or cluster.resources
+    if PARTS in cluster.resources:
+        fitting = (*fitting, PARTS)
     for name in fitting:
         if name not in cluster.resources:
             raise PolicyError(unknown("resource in fit_resources", name, cluster.resources))
@@ -179,6 +183,22 @@ def _release_fields(releases: Releases, present: bool) -> dict[str, NDArray[Any]
         "w_name_job": group_job,
         "state_name_first": group0[:-1].copy(),
         "state_name_running": np.zeros(len(group0) - 1, np.int32),
+    }
+
+
+def preemption_fields(
+    columns: Columns, plan: Plan, features: Collection[str]
+) -> dict[str, NDArray[Any]]:
+    """Return the fields of jobs that may preempt others, and of their checkpoints."""
+    n_saving = None if "CHECKPOINTS" in features else 1
+    grace_s = 0.0 if plan.preemption is None else plan.preemption.grace_s
+    return {
+        "p_grace": np.array([grace_s]),
+        "w_job_preempts": columns.job_preempts.view(np.int8)[
+            : None if "PREEMPTS" in features else 1
+        ],
+        "w_job_checkpoint": columns.job_checkpoint[:n_saving],
+        "w_job_restart": columns.job_restart[:n_saving],
     }
 
 

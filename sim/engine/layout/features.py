@@ -10,7 +10,9 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
+from sim.cluster.allowed import has_tiers
 from sim.cluster.cap_groups import Groups
+from sim.cluster.exclusive import PARTS
 from sim.cluster.fits import has_constraints, has_enforced_limits
 from sim.cluster.speeds import class_speeds
 from sim.engine.kernels import features as has
@@ -20,6 +22,7 @@ from sim.engine.layout.caps import has_minutes
 from sim.engine.layout.windows import has_windows
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
 from sim.engine.plan.choice import Machine
+from sim.engine.plan.preemption import WhenPreempted
 from sim.engine.plan.queues import Packing
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 _WIDE_BATCHES = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
 _WIDE = {*_WIDE_BATCHES, has.VARIABLE_ENDS, has.CHOOSES}
 """Features of wide variants. Those that few runs have are not among them: caps, releases, limits of
-run time, windows, and speeds by class."""
+run time, windows, speeds by class, and tiers of partitions."""
 
 
 def select_features(
@@ -89,11 +92,10 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     tests for instance; each costs more to compile, and a run more time.
     """
     if has.BATCHES in needed:
-        in_order = needed & {has.STRICT, has.CLASSES, has.SKIP}
-        return _WIDE_BATCHES if in_order else _WIDE_BATCHES | {has.SCORED}
-    if has.STRICT in needed:
-        return _WIDE | {has.EVICTS}
-    if has.CLASSES in needed:
+        if has.SKIP in needed:
+            return _WIDE_BATCHES | {has.HOLDS}
+        return _WIDE_BATCHES if needed & {has.STRICT, has.CLASSES} else _WIDE_BATCHES | {has.SCORED}
+    if needed & {has.STRICT, has.CLASSES}:
         return _WIDE
     by_skip = {has.RESERVES, has.PLACES, has.HOLDS}
     return _WIDE | (by_skip if has.SKIP in needed else {has.SCORED, has.OVERBOOK})
@@ -116,20 +118,22 @@ def _needed(
     limits = any((jobs[name] < NO_LIMIT).any() for name in ("run_limit", "start_gate"))
     releases = columns.releases.exist
     inputs = releases or bool(columns.job_input_mode.any())
-    variable_ends = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
+    variable_ends = remote or len(cluster.outages) or len(cluster.slowdowns)
     variable_ends = variable_ends or len(cluster.reservations)
     variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
+    preempts = plan.preemption is not None
+    variable_ends = variable_ends or preempts
     enforces = has_enforced_limits(columns, cluster)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
     plans = bool(plan.reservations or plan.replan)
     windows = has_windows(columns, cluster, plan)
     fit = Fit.SKIP if plans else plan.fit
     if fit in (Fit.STRICT, Fit.PER_CLASS):
-        fit = Fit.PER_CLASS if in_pools and not plan.evict else Fit.STRICT
+        fit = Fit.PER_CLASS if in_pools else Fit.STRICT
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
     overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     pool = False
-    if cluster.unit and not gangs and not scored and not plans and not windows:
+    if cluster.unit and not (gangs or scored or plans or preempts or windows):
         fit = Fit.STRICT  # equal demands: the room of one task fits any other
         rare = (
             limits
@@ -144,12 +148,8 @@ def _needed(
         lags = bool(cluster.launch) or cluster.stage_lag_s > 0
         simple = cluster.queue_mode == "global" and not lags
         pool = not rare and in_order and true_durations and simple and not groups
-    if plan.evict and (gangs or fit != Fit.STRICT):
-        raise PolicyError(
-            "plan.evict needs fit=strict and no gang jobs; this run has "
-            f"fit={fit.name.lower()}" + (" and gang jobs" if gangs else "")
-        )
-    if (groups or len(cluster.reservations)) and fit == Fit.STRICT:
+    tiers = not cluster.unit and has_tiers(cluster)
+    if fit == Fit.STRICT and (groups or preempts or tiers or len(cluster.reservations)):
         fit = Fit.PER_CLASS  # of a single pool, or of those that are reserved
     needed = {
         has.POOL: pool,
@@ -171,12 +171,14 @@ def _needed(
         has.RELEASES: releases,
         has.VARIABLE_ENDS: bool(variable_ends or overbook or enforces),
         has.ENFORCES: enforces,
+        has.PREEMPTS: preempts,
+        has.CHECKPOINTS: saves_work(columns, cluster, plan),
         has.WINDOWS: windows,
-        has.EVICTS: plan.evict,
         has.RESERVES: plan.reservations > 0,
         has.REPLANS: plan.replan is not None,
         has.PLACES: reserves_places(columns, cluster, plan),
         has.CAPS: bool(groups),
+        has.TIERS: tiers,
         has.CHOOSES: not cluster.unit
         and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
     }
@@ -191,9 +193,19 @@ def reserves_places(columns: Columns, cluster: Cluster, plan: Plan) -> bool:
     return plan.reservations > 0 and (not is_pool or has_windows(columns, cluster, plan))
 
 
+def saves_work(columns: Columns, cluster: Cluster, plan: Plan) -> bool:
+    """Tell whether attempts that stop may keep a part of their work, or take longer again."""
+    fails = len(columns.attempt_s) > 0
+    if not (plan.preemption or len(cluster.outages) or fails):
+        return False
+    has_checkpoints = np.isfinite(columns.job_checkpoint).any() or columns.job_restart.any()
+    suspends = plan.jobs["when_preempted"] == WhenPreempted.SUSPEND
+    return bool(has_checkpoints or (plan.preemption and suspends.any()))
+
+
 def _leaves_out(cluster: Cluster, plan: Plan) -> bool:
     """Tell whether a resource does not decide what fits."""
-    return bool(plan.fit_resources) and not set(cluster.resources) <= set(plan.fit_resources)
+    return bool(plan.fit_resources) and not set(cluster.resources) <= {*plan.fit_resources, PARTS}
 
 
 def registers(
@@ -227,9 +239,9 @@ def registers(
         flags[register.LEARNING] = True
         flags[register.ESTIMATES] = plan.learning.estimates
         # a task that fails or is lost changes remaining work, and leaves no trace in the counts
-        flags[register.REFINE_ALL] = len(columns.attempt_s) > 0 or len(cluster.outages) > 0
+        loses = len(columns.attempt_s) > 0 or len(cluster.outages) > 0
+        flags[register.REFINE_ALL] = loses or plan.preemption is not None
     flags[register.OVERBOOKING] = plan.packing.overbook and bool(cluster.fungible)
-    flags[register.EVICTING] = plan.evict
     flags[register.FAILS] = bool(len(columns.attempt_s))
     flags[register.REBASED] = plan.packing.rebased
     flags[register.ALIGNED] = plan.packing.aligned
@@ -241,6 +253,9 @@ def registers(
     flags[register.BY_PLACE] = reserves_places(columns, cluster, plan)
     if cluster.launch:
         flags[register.LAUNCH] = lag.BETWEEN if cluster.launch.between else lag.DRAWN
+    if plan.preemption is not None:
+        flags[register.PREEMPTS_BY] = int(plan.preemption.by)
+        flags[register.VICTIMS] = int(plan.preemption.victims)
     flags[register.CANCELS] = cluster.unmet_dependencies == "fail"
     flags[register.JOBS_LEFT] = len(columns.job_submit)
     return flags

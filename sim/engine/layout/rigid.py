@@ -29,11 +29,16 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
     is_flexible = (columns.job_min_tasks != n_tasks) & (n_tasks > 1)
     if is_flexible.any():
         j = int(np.argmax(is_flexible))
+        cure = "set min_tasks to its number of tasks (logs of parallel jobs: trace.gang=true)"
+        if _is_array(columns, j):
+            cure = (
+                "its stages do not depend on each other, as those of an array that is one job: "
+                "make its elements jobs (logs of Slurm: +trace.arrays=jobs)"
+            )
         raise InputError(
             f"the policy reserves room for rigid jobs, and the job in row {j} is none: it has "
-            f"{n_tasks[j]} tasks, of which {columns.job_min_tasks[j]} start together; set "
-            "min_tasks to its number of tasks (logs of parallel jobs: trace.gang=true), or take a "
-            "policy that reserves none",
+            f"{n_tasks[j]} tasks, of which {columns.job_min_tasks[j]} start together; {cure}, or "
+            "take a policy that reserves none",
             rule="reservations for jobs that are not rigid",
         )
     if len(plan.queues.weight) > 1:
@@ -46,6 +51,12 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
             f"plan.reservations needs the job column 'expected_s' for all jobs; the job in row {j} "
             "has none"
         )
+
+
+def _is_array(columns: Columns, job: int) -> bool:
+    """Tell whether a job has several stages, and no edge between them."""
+    first, end = columns.job_stage0[job : job + 2].tolist()
+    return end - first > 1 and bool(columns.edge0[end] == columns.edge0[first])
 
 
 def _check_reservable(plan: Plan) -> None:

@@ -18,6 +18,7 @@ from sim.base.errors import PolicyError, unknown
 from sim.engine.plan.choice import Choice, Device, Machine, Mix
 from sim.engine.plan.columns import JOB_COLUMNS, NO_LIMIT, STAGE_COLUMNS, TASK_COLUMNS, defaults
 from sim.engine.plan.learning import Learning
+from sim.engine.plan.preemption import Preemption, Right, Victims, WhenPreempted
 from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
 from sim.engine.plan.replan import Replan
 from sim.engine.plan.rows import are_plain, misfit, rows_of
@@ -35,14 +36,19 @@ __all__ = [
     "Mix",
     "Order",
     "Plan",
+    "Preemption",
     "Queues",
     "Replan",
+    "Right",
     "Scheduler",
     "Share",
+    "Victims",
+    "WhenPreempted",
     "World",
 ]
 
 
+_EVICTION = Preemption(Right.LIMIT, Victims.LAST_STARTED)
 _NO_ROWS = np.empty(0, dtype=np.int32)
 
 
@@ -84,8 +90,8 @@ class Plan:
         evictions), the first in order goes first.
     evict : bool
         A job that runs fewer tasks than its ``run_limit`` gets the room of tasks that others run
-        beyond theirs: these start again later, the last started are evicted first. Only with
-        Fit.STRICT and without gangs. False by default.
+        beyond theirs, the last started first: short for a `preemption` by Right.LIMIT. False by
+        default.
     held_machines : int
         With Fit.SKIP on machines, number of machines that are held for the first stage in order
         that does not fit, at most one for each of its tasks that have not started: those where a
@@ -108,6 +114,11 @@ class Plan:
         Rigid jobs are started by a main loop and a planning thread, as Slurm has them
         (`sim.engine.plan.replan`), by ``expected_s`` of all. It takes the place of `fit`. Read
         once.
+    preemption : Preemption or None
+        Running jobs are stopped for waiting ones that may preempt them
+        (`sim.engine.plan.preemption`), by ``preempt_level`` and ``preempts_below``. In strict order
+        that is tried for the first that does not fit; else, after placement, for each job that
+        waits, in order, whatever is reserved for others. Read once.
     learning : Learning or None
         The run learns ``expected_s`` of stages (`sim.engine.plan.learning`). Read once.
     events : Event
@@ -137,10 +148,10 @@ class Plan:
         self.task_order: I4 | None = None
         self.task_priority: F8 | None = None
         self.task_prefers: I4 | None = None
-        self.evict = False
         self.held_machines = 0
         self.reservations = 0
         self.replan: Replan | None = None
+        self.preemption: Preemption | None = None
         self.first_ended = False
         self.weighs_jobs = False  # True if `worth` or `beyond` was set before the run
         self.learning: Learning | None = None
@@ -156,6 +167,15 @@ class Plan:
         self._limited: list[NDArray[Any]] = []
         self._own_tasks: dict[str, NDArray[Any]] = {}  # copies of what the policy had set
         self._changed_tasks: list[NDArray[Any]] = []
+
+    @property
+    def evict(self) -> bool:
+        """Tell whether tasks beyond the run limits of their jobs are evicted."""
+        return self.preemption == _EVICTION
+
+    @evict.setter
+    def evict(self, value: bool) -> None:
+        self.preemption = _EVICTION if value else None
 
     def set_jobs(self, rows: ArrayLike | slice | None = None, /, **columns: ArrayLike) -> None:
         """Set columns of the jobs `rows` (None: all of them).
@@ -179,6 +199,10 @@ class Plan:
             keeps the room of its job at its begin;
             fill_key : float64, smallest first (then as in the queue): the order in which jobs
             without a reservation are tried;
+            preempt_level : float64, how much a job is to be spared from preemption;
+            preempts_below : float64, it may preempt jobs of a ``preempt_level`` below this and its
+            own; -inf (the default) for none;
+            when_preempted : int32, `WhenPreempted`: what becomes of it when it is preempted;
             worth, beyond : float64, above 0, and 0 or more: remaining work plus ``beyond``, over
             ``worth``, orders queues (`Order.REMAINING`) and lowers packing scores. To change them
             in a callback, set one before the run, at any values.
@@ -374,6 +398,8 @@ class Plan:
             return 0, NO_LIMIT
         if name in ("worth", "beyond"):
             return 1e-100 if name == "worth" else 0.0, 1e100
+        if name == "when_preempted":
+            return 0, len(WhenPreempted) - 1
         if name == "expected_s":
             return 0, float(np.finfo(np.float64).max)
         return -np.inf, np.inf

@@ -25,6 +25,9 @@ JOB_COLUMNS: Mapping[str, tuple[type, float]] = {
     "fill_key": (np.float64, 0.0),
     "worth": (np.float64, 1.0),
     "beyond": (np.float64, 0.0),
+    "preempt_level": (np.float64, 0.0),
+    "preempts_below": (np.float64, -np.inf),
+    "when_preempted": (np.int32, 0),
 }
 STAGE_COLUMNS: Mapping[str, tuple[type, float]] = {
     "key": (np.float64, 0.0),

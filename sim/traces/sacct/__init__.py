@@ -50,8 +50,11 @@ def read(
         ``AllocTRES`` (``ReqTRES``), ``ReqMem``, ``Cluster``, ``User``, ``Account``, ``Partition``,
         ``JobName`` (the template), ``Priority``, ``Suspended``; ``Dependency`` (or ``SubmitLine``),
         whose afterok and afterany become edges between jobs, for which these wait; into columns of
-        ``jobs``: ``QOS``, ``Account``, ``Partition`` (one of which is also the queue) and
-        ``Eligible`` (``recorded_eligible_s``); into ``node_list`` of ``stages``: ``NodeList``.
+        ``jobs``: ``QOS``, ``Account``, ``Partition`` (one of which is also the queue), ``Reason``
+        and ``Eligible`` (``recorded_eligible_s``, with the cause, ``delayed_by``, if it was later
+        than the submission); into ``node_list`` of ``stages``: ``NodeList``. ``SubmitLine`` tells
+        the limit on running elements of an array, too (``throttle`` and ``array`` of ``jobs``);
+        without it that is inferred.
     on_bad_row : {"error", "skip"}
         Lines with a wrong number of fields, or text where a time is expected: raise, or drop and
         count. A delimiter or line end in a free text is put right where that is certain.
@@ -63,16 +66,18 @@ def read(
         Nodes with one more CPU or GPU than others are a stage of their own.
     arrays : {"auto", "job", "jobs"}
         Treat an array of single tasks as one job, with a stage per element, or each of its elements
-        as a job; by default the former, unless the log has parallel jobs. Elements of several tasks
-        are rigid and always jobs of their own.
+        as a job; by default the former, unless the log has parallel jobs, tasks are nodes, or the
+        array has a throttle that holds some of it. Elements of several tasks are rigid and always
+        jobs of their own.
     gang : bool
         False lets the tasks of a job start one by one.
     queue : {"Partition", "Account"}
         Column that is the queue.
     release : {"eligible", "submit"}
-        Submit a job when it became eligible, where the log has that: a begin time or the jobs that
-        it depends on no longer held it back. Or when it was submitted; ``recorded_submit_s`` has
-        that too, where the two differ.
+        Submit a job when it became eligible, where the log has that: a begin time or a hold no
+        longer held it back. What depends on the schedule (other jobs, the throttle of an array) a
+        simulation has, too: such jobs are submitted as they were. Or submit all when they were
+        submitted; ``recorded_submit_s`` has that too, where the two differ.
     gpu_types : bool
         With tasks of nodes, let a task run only on machines of the class that is its model of GPU
         (``runs_on`` of ``stages``). By default models are in ``gpu_type``, which nothing reads.

@@ -17,6 +17,13 @@ UNKNOWN_TEXT = r"(?i:unknown|none|n/a|invalid)"
 """Texts that mean that a time is unknown; some programs of Slurm write them in small letters."""
 DEPENDENCY_OPTION = r"(?:^|\s)(?:-d\s*|--dependency[ =])(?P<value>(?:after|singleton|expand)\S*)"
 """Option of sbatch, as ``SubmitLine`` has it."""
+SUBMIT_OPTIONS = {
+    "Dependency": DEPENDENCY_OPTION,
+    "Throttle": r"(?:^|\s)(?:-a\s*|--array[ =])[\d,:-]+%(?P<value>\d{1,9})(?:\s|$)",
+    "Begin": r"(?:^|\s)(?:-b\s*|--begin[ =])(?P<value>\S+)",
+    "Held": r"(?:^|\s)(?P<value>-H|--hold)(?:\s|$)",
+}
+"""Options of sbatch that ``SubmitLine`` has, by the column that they become."""
 NO_LIMIT_TEXT = r"(?i:unlimited|partition_limit|invalid)"
 
 
@@ -109,6 +116,16 @@ def by_value(column: pa.Array, parse: Callable[[pa.Array], F8]) -> F8:
     parsed: F8 = np.append(parse(coded.dictionary), np.nan)
     code: I8 = coded.indices.fill_null(len(parsed) - 1).to_numpy(zero_copy_only=False)
     return parsed[code]
+
+
+def by_text(column: pa.Array, convert: Callable[[str], str]) -> pa.DictionaryArray:
+    """Convert each distinct text of a column once; null is an empty text."""
+    coded = column.fill_null("").dictionary_encode()
+    texts = [convert(text) for text in coded.dictionary.to_pylist()]
+    distinct = list(dict.fromkeys(texts))
+    code = np.array([distinct.index(text) for text in texts], np.int32)
+    codes_of_rows = code[coded.indices.to_numpy(zero_copy_only=False)] if texts else code
+    return pa.DictionaryArray.from_arrays(pa.array(codes_of_rows, pa.int32()), distinct)
 
 
 def floats(texts: pa.Array) -> F8:

@@ -1,7 +1,8 @@
 """Dependencies between jobs: texts such as ``afterok:1701:1702,afterany:1703(unfulfilled)``.
 
-A dependency on the end of another job becomes a hard edge, for which the job waits. Others can't be
-expressed: on the start or the failure of a job, on any one of several, or on all jobs of a name.
+A dependency on the end of another job becomes an edge of its kind, for which the job waits in a
+simulation, too (`sim.workload.releases`). Others are left out: on the start or the failure of a
+job, on any one of several, or on all jobs of a name.
 
 Source: the manual of sbatch, https://slurm.schedmd.com/sbatch.html (``--dependency``).
 """
@@ -21,7 +22,8 @@ from sim.traces.sacct.groups import Groups
 from sim.traces.sacct.selection import Selection
 
 ENDED = ("afterok", "afterany")
-"""Kinds that wait for the end of a job."""
+"""Kinds that wait for the end of a job, the stricter first."""
+_STRICTER = ENDED.index
 ABSENT = "on a job that is not in the workload"
 LATER = "on a job that was submitted later"
 ONE_ELEMENT = "on an element of an array that is one job"
@@ -32,17 +34,20 @@ _ID = re.compile(r"(\d+)(?:_(\d+|\*)|\+\d+)?(?:\(\w+\))?")
 
 @dataclass(frozen=True, eq=False)
 class Dependencies:
-    """Hard edges between J jobs, and the number of others by the reason why they are none.
+    """Edges between J jobs, and the number of dependencies by the reason why they are none.
 
     Attributes
     ----------
     upstream, downstream : (E,) int64
         Rows of jobs.
+    kind : tuple of str
+        Of each edge, one of `ENDED`.
     left_out : dict of str to int
     """
 
     upstream: I8
     downstream: I8
+    kind: tuple[str, ...]
     left_out: dict[str, int]
 
     def enter(self, account: Account) -> None:
@@ -52,25 +57,21 @@ class Dependencies:
         for reason, n in self.left_out.items():
             account.add(reason, edges=n)
 
-    def edges(self, old_row: I8) -> dict[str, I8] | None:
+    def edges(self, old_row: I8) -> dict[str, I8 | list[str]] | None:
         """Return the table of edges, where `old_row` gives the former row of each job."""
         if not len(self.upstream):
             return None
         new_row = inverse(old_row)
-        return {"upstream": new_row[self.upstream], "downstream": new_row[self.downstream]}
-
-    def job_columns(self, old_row: I8) -> dict[str, list[str]]:
-        """Return the column of jobs that lets those with edges wait; none without edges."""
-        if not len(self.upstream):
-            return {}
-        waits = np.zeros(len(old_row), dtype=bool)
-        waits[inverse(old_row)[self.downstream]] = True
-        return {"input_mode": np.where(waits, "poll", "none").tolist()}
+        return {
+            "upstream": new_row[self.upstream],
+            "downstream": new_row[self.downstream],
+            "kind": [*self.kind],
+        }
 
 
 def read_dependencies(chosen: Selection, groups: Groups) -> Dependencies:
     """Read the dependencies of a log, from the column ``Dependency``, if it has that."""
-    edges: set[tuple[int, int]] = set()
+    edges: dict[tuple[int, int], str] = {}
     left_out: dict[str, set[tuple[int, str]]] = {}
     rows = np.flatnonzero(has_text(chosen.log, "Dependency") & chosen.is_own_job)
     if len(rows):
@@ -83,12 +84,14 @@ def read_dependencies(chosen: Selection, groups: Groups) -> Dependencies:
             job = int(job_of_record[record])
             for kind, name in parse(text):
                 upstream, reason = jobs.find(kind, name, cluster, job)
-                edges |= {(row, job) for row in upstream}
+                for row in upstream:
+                    edges[row, job] = min(kind, edges.get((row, job), kind), key=_STRICTER)
                 if reason:
                     left_out.setdefault(reason, set()).add((~record if job < 0 else job, name))
-    pairs = np.array(sorted(edges), np.int64).reshape(-1, 2)
+    ordered = sorted(edges)
+    pairs = np.array(ordered, np.int64).reshape(-1, 2)
     counts = {reason: len(items) for reason, items in left_out.items()}
-    return Dependencies(pairs[:, 0], pairs[:, 1], counts)
+    return Dependencies(pairs[:, 0], pairs[:, 1], tuple(edges[pair] for pair in ordered), counts)
 
 
 def parse(text: str) -> Iterator[tuple[str, str]]:

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.base.arrays import F8, I8, Mask
+from sim.base.arrays import I8, Mask
 from sim.base.reading import count_rule
-from sim.traces.sacct.columns import Log, codes, mask, number_rows, take_rows
+from sim.traces.sacct.arrays import Arrays, base_ids, keys, matches
+from sim.traces.sacct.columns import number_rows, take_rows
 from sim.traces.sacct.options import Options
 from sim.traces.sacct.resources import Resources
 from sim.traces.sacct.selection import Selection
@@ -22,6 +23,8 @@ PART = "part of a heterogeneous job: a separate job"
 JOINED = "part of a heterogeneous job: a stage of it"
 PARALLEL = "parallel element of an array: a separate job"
 ELEMENT = "element of an array: a separate job, as the log has parallel jobs"
+BY_NODE = "element of an array: a separate job, as tasks are nodes"
+THROTTLED = "element of an array with a limit on running ones (%): a separate job"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,37 +49,42 @@ class Groups:
     is_array: Mask
 
 
-def group(chosen: Selection, options: Options, noticed: dict[str, int]) -> Groups:
+def group(chosen: Selection, arrays: Arrays, options: Options, noticed: dict[str, int]) -> Groups:
     """Group the K head records into jobs, by their ids; count by rule those that stay apart.
 
-    ``arrays="auto"`` makes a job of each element if the log has parallel jobs, as policies that
-    reserve room take jobs whose tasks start together. Parts of a heterogeneous job whose tasks
-    demand different amounts stay apart, as all slots of a gang are as large as its largest task.
+    ``arrays="auto"`` makes a job of each element if the log has parallel jobs or tasks are nodes,
+    as policies that reserve room take jobs whose tasks start together; and if few elements might
+    run at once, as such a throttle counts jobs. Parts of a heterogeneous job whose tasks demand
+    different amounts stay apart, as all slots of a gang are as large as its largest task.
     """
     log, is_shared = chosen.head_log, chosen.is_shared
     submit_s, start_s = chosen.first_run.submit_s, chosen.first_run.start_s
     resources = chosen.resources.take(chosen.heads)
     ids = log["JobID"]
     leader = np.arange(len(ids))
-    is_element = _matches(ids, "_", r"^\d+_\d+$")
+    apart = options.arrays == "jobs"
+    rows, key = (arrays.rows[:0], arrays.key[:0]) if apart else (arrays.rows, arrays.key)
+    is_element = np.zeros(len(ids), dtype=bool)
+    is_element[arrays.rows] = True
     has_parallel = bool(((resources.cpus > 1) & ~is_element).any())
-    if options.arrays == "jobs":
-        is_element[:] = False
+    is_element[arrays.rows] = not apart
     is_parallel = (resources.cpus if options.tasks == "cpus" else resources.nodes) > 1
     has_parallel |= bool(is_parallel.any())
-    rows = np.flatnonzero(is_element)
-    key = _keys(log, rows, is_shared, submit_s)
-    if options.arrays == "auto" and options.gang and has_parallel:
-        is_separate = np.ones(len(rows), dtype=bool)
-    else:
-        is_separate = (np.bincount(key, is_parallel[rows]) > 0)[key]
+    is_separate = (np.bincount(key, is_parallel[rows]) > 0)[key]
     count_rule(noticed, PARALLEL, is_separate & is_parallel[rows])
-    count_rule(noticed, ELEMENT, is_separate & ~is_parallel[rows])
+    if options.arrays == "auto":
+        by_node = (options.tasks == "nodes") & (np.bincount(key) > 1)[key]
+        is_apart = (has_parallel | by_node) & options.gang & ~is_separate
+        count_rule(noticed, BY_NODE, is_apart & (not has_parallel))
+        count_rule(noticed, ELEMENT, is_apart & has_parallel)
+        is_separate |= is_apart
+        count_rule(noticed, THROTTLED, ~is_separate & arrays.is_throttled)
+        is_separate |= arrays.is_throttled
     is_element[rows[is_separate]] = False
     leader[rows] = np.where(is_separate, rows, _leaders(rows, key))
 
-    parts = np.flatnonzero(_matches(ids, "+", r"^\d+\+\d+$"))
-    key, _ = number_rows(_keys(log, parts, is_shared, submit_s), start_s[parts])
+    parts = np.flatnonzero(matches(ids, "+", r"^\d+\+\d+$"))
+    key, _ = number_rows(keys(log, parts, is_shared, submit_s), start_s[parts])
     n_parts, is_alike = np.bincount(key), _demand_the_same(key, resources.take(parts), options)
     is_joined = ((n_parts > 1) & is_alike)[key]
     leader[parts] = np.where(is_joined, _leaders(parts, key), parts)
@@ -89,33 +97,6 @@ def group(chosen: Selection, options: Options, noticed: dict[str, int]) -> Group
     return Groups(
         (np.cumsum(is_first) - 1)[leader], first, _names(ids, first, has_base), is_element
     )
-
-
-def _matches(ids: pa.Array, sign: str, form: str) -> Mask:
-    """Mark the ids of a form that has a sign which few ids have."""
-    has_sign = mask(pc.match_substring(ids, sign))
-    rows = np.flatnonzero(has_sign)
-    has_sign[rows] = mask(pc.match_substring_regex(take_rows(ids, rows), form))
-    return has_sign
-
-
-def _keys(log: Log, rows: I8, is_shared: Mask, submit_s: F8) -> I8:
-    """Return a number for each array, or heterogeneous job, of some records.
-
-    Where an id was given again, submissions tell the jobs apart.
-    """
-    names = ("Cluster", "User")
-    part = {name: take_rows(log[name], rows) for name in ("JobID", *names) if name in log}
-    part["JobID"] = _base(part["JobID"])
-    key = codes(part, "JobID", *names)
-    if not is_shared[rows].any():
-        return key
-    has_shared = np.bincount(key, is_shared[rows]) > 0
-    return number_rows(key, np.where(has_shared[key], submit_s[rows], 0.0))[0]
-
-
-def _base(ids: pa.Array) -> pa.Array:
-    return pc.replace_substring_regex(ids, r"[_+].*", "")
 
 
 def _leaders(rows: I8, key: I8) -> I8:
@@ -143,4 +124,4 @@ def _names(ids: pa.Array, first: I8, has_base: Mask) -> pa.Array:
     heads = take_rows(ids, first)
     if not has_base[first].any():
         return heads
-    return pc.if_else(pa.array(has_base[first]), _base(heads), heads)
+    return pc.if_else(pa.array(has_base[first]), base_ids(heads), heads)

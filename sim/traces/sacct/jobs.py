@@ -11,16 +11,19 @@ import pyarrow as pa
 from sim.base.arrays import F8, I8, Mask, inverse
 from sim.base.reading import count_rule
 from sim.traces.sacct.clock import MIN_S
-from sim.traces.sacct.columns import Log, limits_s, numbers, take_rows
+from sim.traces.sacct.columns import Log, by_text, limits_s, numbers, take_rows
 from sim.traces.sacct.groups import Groups
+from sim.traces.sacct.released import CAUSES, Releases
 from sim.traces.sacct.selection import Selection
+from sim.workload.delays import ROUNDING_S
 
 OF_JOBS = (
     "JobID", "JobName", "User", "Priority", "Timelimit", "TimelimitRaw", "Account", "Partition",
-    "QOS",
+    "QOS", "Reason",
 )  # fmt: skip
 """Columns that are read of the first record of each job."""
 RELEASED = "submitted when it became eligible (trace.release=submit: at its submission)"
+SIMULATED = "submitted as it was, as a simulation has what it waited for (dependency, throttle)"
 NEGATIVE_WAIT = "starts before its submission: its start is left out"
 
 
@@ -40,6 +43,8 @@ class Jobs:
         When it could start, and when it was really submitted.
     eligible_s : (J,) float64
         When it first became eligible; NaN if unknown.
+    cause : (J,) int64
+        Why that was after its submission, an index of `sim.traces.sacct.released.CAUSES`.
     start_s, finish_s : (J,) float64
         When it first started, and last ended.
     is_array : (J,) bool
@@ -52,23 +57,24 @@ class Jobs:
     submit_s: F8
     logged_submit_s: F8
     eligible_s: F8
+    cause: I8
     start_s: F8
     finish_s: F8
     is_array: Mask
 
 
-def sort_jobs(chosen: Selection, groups: Groups, release: str) -> tuple[Jobs, I8]:
+def sort_jobs(
+    chosen: Selection, groups: Groups, released: Releases, release: str
+) -> tuple[Jobs, I8]:
     """Sort the jobs of `groups`; return them, and the old row of each.
 
-    ``release="eligible"`` lets a job start from Eligible on, which is after what it depends on.
+    ``release="eligible"`` lets a job start from its release on (`sim.traces.sacct.released`).
     """
     n_jobs, first_run = len(groups.first), chosen.first_run
     logged_s = first_of_jobs(first_run.submit_s, groups.job, n_jobs)
     submit_s = logged_s
     if release == "eligible":
-        eligible_s = np.fmin(first_run.eligible_s, first_run.start_s)
-        eligible_s = np.where(np.isnan(first_run.eligible_s), first_run.submit_s, eligible_s)
-        submit_s = first_of_jobs(np.fmax(eligible_s, first_run.submit_s), groups.job, n_jobs)
+        submit_s = first_of_jobs(released.release_s, groups.job, n_jobs)
     order = np.argsort(submit_s, kind="stable")
     head = groups.first[order]
     is_array = groups.is_array[groups.first] & (np.bincount(groups.job) > 1)
@@ -80,6 +86,7 @@ def sort_jobs(chosen: Selection, groups: Groups, release: str) -> tuple[Jobs, I8
         submit_s=submit_s[order],
         logged_submit_s=logged_s[order],
         eligible_s=first_run.eligible_s[head],
+        cause=released.cause[head],
         start_s=first_of_jobs(first_run.start_s, groups.job, n_jobs)[order],
         finish_s=-first_of_jobs(-chosen.finish_s, groups.job, n_jobs)[order],
         is_array=is_array[order],
@@ -150,13 +157,32 @@ def jobs_table(
         for name in ("Account", "Partition", "QOS")
         if name in log
     }
+    reason = by_text(log["Reason"], short_reason) if "Reason" in log else None
+    if reason is not None and any(reason.dictionary.to_pylist()):
+        columns["reason"] = reason
     if not np.isnan(jobs.eligible_s).all():
         columns["recorded_eligible_s"] = jobs.eligible_s - zero_s
+    if (jobs.cause[jobs.cause > 0] != CAUSES.index("other")).any():
+        cause = pa.array(jobs.cause, pa.int32())
+        columns["delayed_by"] = pa.DictionaryArray.from_arrays(cause, CAUSES)
     is_later = jobs.submit_s > jobs.logged_submit_s
     count_rule(noticed, RELEASED, is_later)
+    is_simulated = np.isin(jobs.cause, [CAUSES.index(name) for name in ("throttle", "dependency")])
+    by_s = jobs.submit_s - jobs.logged_submit_s
+    count_rule(noticed, SIMULATED, is_simulated & (by_s <= ROUNDING_S))
     if is_later.any():
         columns["recorded_submit_s"] = jobs.logged_submit_s - zero_s
     return columns
+
+
+def short_reason(text: str) -> str:
+    """Return a reason without its details; empty for none.
+
+    >>> [short_reason(x) for x in ("None", "ReqNodeNotAvail, UnavailableNodes:n3", "Priority")]
+    ['', 'ReqNodeNotAvail', 'Priority']
+    """
+    name = text.partition(",")[0].partition("(")[0].strip()
+    return "" if name.lower() in ("none", "unknown", "n/a") else name
 
 
 def _filled(log: Log, name: str, unknown: str, filled: dict[str, int]) -> pa.Array:

@@ -21,7 +21,7 @@ from sim.base.reading import (
     no_job_left,
     read_text,
 )
-from sim.traces.sacct.columns import DEPENDENCY_OPTION, Log
+from sim.traces.sacct.columns import SUBMIT_OPTIONS, Log
 from sim.traces.sacct.record_list import RecordList
 
 UNLIMITED: Final = "UNLIMITED"
@@ -190,10 +190,14 @@ def _suspended(job: Any) -> str | None:
     return None if seconds is None else f"0:0:{seconds}"
 
 
-def _submitted_dependency(job: Any) -> str | None:
-    """Return the dependency that the command of submission asks for."""
-    match = re.search(DEPENDENCY_OPTION, _text("submit_line")(job) or "")
-    return match["value"] if match else None
+def _option(name: str) -> Callable[[Any], str | None]:
+    """Return a reader of an option that the command of submission has."""
+
+    def read(job: Any) -> str | None:
+        match = re.search(SUBMIT_OPTIONS[name], _text("submit_line")(job) or "")
+        return match["value"] if match else None
+
+    return read
 
 
 _COLUMNS: Final[dict[str, Callable[[Any], str | None]]] = {
@@ -219,6 +223,12 @@ _COLUMNS: Final[dict[str, Callable[[Any], str | None]]] = {
     "ReqMem": _memory,
     "NodeList": _text("nodes"),
     "Priority": _number("priority"),
-    "Dependency": _first(_text("dependency"), _submitted_dependency),
+    "Dependency": _first(_text("dependency"), _option("Dependency")),
+    "Throttle": _first(
+        _number("array", "limits", "max", "running", "tasks", zero=False), _option("Throttle")
+    ),
+    "Begin": _option("Begin"),
+    "Held": _option("Held"),
+    "Reason": _text("state", "reason"),
 }
 """Columns, and how each is read from a job."""

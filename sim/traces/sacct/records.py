@@ -8,28 +8,29 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sim.base.arrays import I8, Mask
 from sim.base.reading import Account, BadRows, count_rule, no_job_left, resolution_s, valid_rows
 from sim.traces.sacct import sentences
 from sim.traces.sacct.amounts import open_account
+from sim.traces.sacct.arrays import array_columns, find_arrays
 from sim.traces.sacct.clock import clock_sentence, elapsed_sentence
-from sim.traces.sacct.columns import Log, mask, take, take_rows
+from sim.traces.sacct.columns import Log, take, take_rows
 from sim.traces.sacct.dependencies import read_dependencies
 from sim.traces.sacct.groups import group
 from sim.traces.sacct.identity import PREEMPTED, REQUEUED, SHARED
 from sim.traces.sacct.jobs import OF_JOBS, Jobs, jobs_table, sort_jobs
 from sim.traces.sacct.options import Options
 from sim.traces.sacct.ran import RUNNING
+from sim.traces.sacct.released import find_releases
 from sim.traces.sacct.resources import gpu_models
 from sim.traces.sacct.selection import NOT_COMPLETED, Selection, select
 from sim.traces.sacct.stages import Stages, known_resources, make_stages, stages_table
 from sim.workload.amounts import with_account
-from sim.workload.schema import RUNS_ON
+from sim.workload.schema import N_NODES, RUNS_ON
 from sim.workload.workload import Workload
 
-THROTTLED = "array with a limit on its running elements (%): not read"
+THROTTLED = "array with a limit on its running elements (%): not read, as it is one job"
 GPU_TYPES = "GPU models: not read into runs_on; +trace.gpu_types=true"
 
 
@@ -64,10 +65,13 @@ def build_workload(
         valid_rows(chosen.rules, dropped)
         raise no_job_left(path, {**bad, **dropped})
     count_rule(noticed, SHARED, chosen.is_shared)
-    count_rule(noticed, THROTTLED, mask(pc.match_substring(chosen.log["JobID"], "%")))
-    groups = group(chosen, options, noticed)
+    arrays = find_arrays(chosen, chosen.first_run.eligible_s, noticed)
+    groups = group(chosen, arrays, options, noticed)
     dependencies = read_dependencies(chosen, groups)
-    jobs, old_row = sort_jobs(chosen, groups, options.release)
+    released = find_releases(chosen, groups, arrays, dependencies)
+    jobs, old_row = sort_jobs(chosen, groups, released, options.release)
+    is_one = arrays.is_throttled & groups.is_array[arrays.rows]
+    count_rule(noticed, THROTTLED, np.bincount(arrays.key[is_one]) > 0)
     account = open_account(chosen, chosen.heads[groups.first], bad, options.tasks)
     account.keep(chosen.rules, dropped, (NOT_COMPLETED,), wasted=(PREEMPTED, REQUEUED))
     dependencies.enter(account)
@@ -86,7 +90,8 @@ def build_workload(
         jobs={
             **jobs_table(jobs, head_log, options.queue, filled, noticed),
             "min_tasks": np.where(is_gang, n_tasks, 0),
-            **dependencies.job_columns(old_row),
+            **_n_nodes(chosen, jobs),
+            **array_columns(arrays, chosen.head_log, jobs.head, jobs.is_array),
         },
         stages={
             **stages_table(stages, stage_job, zero_s),
@@ -143,6 +148,18 @@ def _warnings(
 def _resolution_s(chosen: Selection) -> float:
     times = chosen.times.take(chosen.rows)
     return resolution_s(times.submit_s, times.start_s, times.finish_s)
+
+
+def _n_nodes(chosen: Selection, jobs: Jobs) -> dict[str, Any]:
+    """Return the number of nodes of each job, 0 if unknown, if the log has any.
+
+    Of all parts of a heterogeneous job, which start together; of one element of an array.
+    """
+    nodes = np.nan_to_num(chosen.resources.nodes[chosen.heads])
+    if not nodes.any():
+        return {}
+    parts = np.bincount(jobs.job, nodes, len(jobs.head))
+    return {N_NODES.name: np.where(jobs.is_array, nodes[jobs.head], parts).astype(np.int32)}
 
 
 def _nodes(log: Log, record: I8) -> dict[str, Any]:

@@ -19,13 +19,13 @@ from sim.base.reading import (
     read_bytes,
     read_columns,
 )
-from sim.traces.sacct.columns import DEPENDENCY_OPTION, NO_LIMIT_TEXT, UNKNOWN_TEXT, Log
+from sim.traces.sacct.columns import NO_LIMIT_TEXT, SUBMIT_OPTIONS, UNKNOWN_TEXT, Log
 from sim.traces.sacct.resources import MEMORY
 
 NEEDED: Final = ("JobID/JobIDRaw", "Submit", "Start", "End/Elapsed/ElapsedRaw")
 FORMAT: Final = (
-    "JobID,Cluster,User,Partition,Submit,Eligible,Start,End,Elapsed,Timelimit,State,AllocCPUS,"
-    "NNodes,AllocTRES"
+    "JobID,Cluster,User,Account,Partition,QOS,Submit,Eligible,Start,End,Elapsed,Timelimit,State,"
+    "AllocCPUS,NNodes,AllocTRES,NodeList,Priority,Reason,SubmitLine"
 )
 """Recommended fields."""
 HINT: Final = f"; run sacct with --parsable2, without --noheader, and with --format={FORMAT}"
@@ -55,7 +55,7 @@ FIELDS: Final = {
     "Priority": Field("number"),
     "ReqMem": Field(form=rf"^({MEMORY}|\?)$", example="4000M"),
     **dict.fromkeys(("State", "Cluster", "User", "JobName", "Account", "Partition"), Field()),
-    **dict.fromkeys((*_TRES, "NodeList", "QOS", "Dependency", "SubmitLine"), Field()),
+    **dict.fromkeys((*_TRES, "NodeList", "QOS", "Dependency", "SubmitLine", "Reason"), Field()),
 }
 """Columns that are read, if a log has them."""
 _WITH_COMMAS = (*_TRES, "NodeList", "Dependency")
@@ -98,8 +98,11 @@ def read_text(path: str | os.PathLike[str], on_bad_row: OnBadRow, bad: BadRows) 
         _check_one_format(path)
     log["JobID"] = log.pop(id_name)
     if "SubmitLine" in log:
-        option = pc.extract_regex(log.pop("SubmitLine"), DEPENDENCY_OPTION)
-        log.setdefault("Dependency", pc.struct_field(option, "value"))
+        command = log.pop("SubmitLine")
+        for name, option in SUBMIT_OPTIONS.items():
+            value = pc.struct_field(pc.extract_regex(command, option), "value")
+            if value.null_count < len(value):
+                log.setdefault(name, value)
     return log
 
 

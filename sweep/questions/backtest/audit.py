@@ -17,6 +17,7 @@ from sim.workload.schema import RECORDED, REQUESTED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 from sweep.questions.backtest.audit_sentences import audit_sentences
+from sweep.questions.backtest.capacity import has_demands, logged_size
 from sweep.questions.backtest.findings import Audit, PoolAudit
 from sweep.questions.backtest.kernels.line import replay_line
 from sweep.questions.backtest.recorded_use import Recorded, pools, recorded
@@ -55,7 +56,7 @@ def audit(workload: Workload, cluster: Cluster, *, grace_s: float | None = None)
         If no start is recorded, or each is before the job's submission.
     """
     log = recorded(workload, cluster)
-    lines = [(pool, _replay(pool)) for pool in pools(log, workload, cluster)]
+    lines = [(pool, _replay(pool)) for pool in _pools(log, workload, cluster)]
     lags_s = np.concatenate([line.lags_s[pool.rows] for pool, line in lines])
     lags_s = lags_s[~np.isnan(lags_s)]
     median_s, p95_s = np.quantile(lags_s, (0.5, 0.95)) if len(lags_s) else (np.nan, np.nan)
@@ -94,6 +95,14 @@ def audit(workload: Workload, cluster: Cluster, *, grace_s: float | None = None)
     }
     result = Audit(**values, lags_s=lags_s, pools=findings, sentences=())
     return replace(result, sentences=audit_sentences(result, workload))
+
+
+def _pools(log: Recorded, workload: Workload, cluster: Cluster) -> list[Recorded]:
+    """Return the lines of a log; for more than slots on the log's own nodes, not on a pool."""
+    if cluster.unit and has_demands(workload) and (size := logged_size(workload)).kinds:
+        machines = size.build()
+        return pools(recorded(workload, machines), workload, machines)
+    return pools(log, workload, cluster)
 
 
 def _replay(pool: Recorded) -> _Replay:

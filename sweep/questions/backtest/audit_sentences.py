@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow.compute as pc
 
 from sim.base.arrays import F8
+from sim.workload.delays import ROUNDING_S, delayed, reason_sentence, reasons
 from sim.workload.schema import ELIGIBLE, SUBMITTED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
@@ -25,6 +28,15 @@ _NOT_ELIGIBLE = (
     "The log does not tell when jobs were free to start, so their waits count from submission, and "
     "have those for a begin time or a dependency (sacct has it in its column Eligible)."
 )
+_CAUSES = {
+    "throttle": ("element of an array under a throttle", "elements of arrays under a throttle"),
+    "dependency": ("job that depends on others", "jobs that depend on others"),
+    "begin": ("with a begin time", "with a begin time"),
+    "hold": ("held", "held"),
+    "other": ("for a reason that the log does not name", "for a reason that the log does not name"),
+}
+_SIMULATED = ("throttle", "dependency")
+_UNREAD = {"gpu_s": "GPUs", "mem_gib_s": "memory"}
 _NOT_COMPARED = "such jobs are simulated, and not compared."
 _LENGTHS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
 
@@ -33,11 +45,13 @@ def audit_sentences(audit: Audit, workload: Workload) -> tuple[str, ...]:
     """Write the findings of an audit, the most important first."""
     submitted_s = column_or_default(workload.jobs, SUBMITTED)
     sentences = [
-        _warned(workload, _order(audit, _order_of_line(workload, submitted_s))),
+        _warned(workload, _order(audit, workload, _order_of_line(workload, submitted_s))),
         "" if audit.is_in_order or has_priorities(workload) else _NO_PRIORITIES,
         _unrecorded(audit),
         _early(audit),
-        _released(audit, workload, submitted_s),
+        _unread(workload),
+        _released(audit, workload),
+        _reasons(workload),
         _over_capacity(audit),
         _lag(audit),
         _resolution(audit),
@@ -72,7 +86,7 @@ def _order_of_line(workload: Workload, submitted_s: F8) -> str:
     return "of submission" if np.isnan(submitted_s).all() else "of release"
 
 
-def _order(audit: Audit, order: str) -> str:
+def _order(audit: Audit, workload: Workload, order: str) -> str:
     if not audit.n_waited:
         return f"No job waited for longer than {seconds(audit.grace_s)}, so nothing tests a policy."
     share = _percent(audit.head_could_start)
@@ -85,6 +99,9 @@ def _order(audit: Audit, order: str) -> str:
         )
     missing = ["other priorities", "several partitions", "nodes that were down"]
     missing += ["limits by day and night"]
+    counts = reasons(workload)
+    if counts is not None and "limit" in counts.jobs:
+        missing = ["limits of users, accounts or QOS, as its reasons say", *missing[:-1]]
     if len(audit.pools) > 1:
         missing.remove("several partitions")
     return (
@@ -122,23 +139,63 @@ def _count_jobs(n: int, audit: Audit) -> str:
     return f"{n:,} of {n_all:,} jobs {'has' if n == 1 else 'have'}"
 
 
-def _released(audit: Audit, workload: Workload, submitted_s: F8) -> str:
-    """Say from when on waits count: release, where the log tells it, else submission."""
-    release_s, rounding_s = workload.columns.job_submit, max(audit.resolution_s, 1.0)
-    if n := int((release_s > submitted_s + rounding_s).sum()):
-        return f"{_free_later(n)}: audit, waits and simulations count from then."
-    eligible_s = column_or_default(workload.jobs, ELIGIBLE)
-    if n := int((eligible_s > release_s + rounding_s).sum()):
-        return (
-            f"{_free_later(n)}: the audit counts from then, waits and simulations from submission."
+def _released(audit: Audit, workload: Workload) -> str:
+    """Say from when on waits count, by what jobs waited for before they were free to start."""
+    rounding_s = max(audit.resolution_s, ROUNDING_S)
+    counts = delayed(workload, rounding_s)
+    n = sum(counts.simulated.values()) + sum(counts.shifted.values())
+    if not n:
+        eligible_s = column_or_default(workload.jobs, ELIGIBLE)
+        return _NOT_ELIGIBLE if audit.n_waited and np.isnan(eligible_s).all() else ""
+    simulated = {c: k for c, k in counts.simulated.items() if c in _SIMULATED}
+    unsimulated = {c: k for c, k in counts.simulated.items() if c not in _SIMULATED}
+    parts = []
+    if simulated:
+        parts.append(
+            f"{_by_cause(simulated)}, which {_are(simulated)} simulated from submission on (the "
+            "audit counts from when free)"
         )
-    return _NOT_ELIGIBLE if audit.n_waited and np.isnan(eligible_s).all() else ""
-
-
-def _free_later(n: int) -> str:
+    if counts.shifted:
+        parts.append(f"{_by_cause(counts.shifted)}: audit, waits and simulations count from then")
+    if unsimulated:
+        parts.append(
+            f"{_by_cause(unsimulated)}: the audit counts from then, waits and simulations from "
+            "submission"
+        )
     jobs = "1 of the jobs was" if n == 1 else f"{n:,} of the jobs were"
-    reasons = "a begin time, a dependency, a limit of an array"
-    return f"{jobs} free to start only later than submitted ({reasons})"
+    return f"{jobs} free to start only later than submitted: {'; '.join(parts)}."
+
+
+def _by_cause(counts: Mapping[str, int]) -> str:
+    parts = [
+        f"{n:,} {_CAUSES[cause][n != 1] if cause in _CAUSES else cause}"
+        for cause, n in counts.items()
+    ]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _are(counts: Mapping[str, int]) -> str:
+    return "is" if sum(counts.values()) == 1 else "are"
+
+
+def _reasons(workload: Workload) -> str:
+    """Say for how many jobs and how much of the wait the last reason is no lack of room."""
+    counts = reasons(workload)
+    return "" if counts is None or not counts.n_named else f"{reason_sentence(counts)}."
+
+
+def _unread(workload: Workload) -> str:
+    """Name the resources that the log has and its tasks do not demand."""
+    account = (workload.meta.get("report") or {}).get("account") or {}
+    names = [
+        name for kind, name in _UNREAD.items() if account.get(kind, {}).get("by_option", 0) > 0
+    ]
+    if not names:
+        return ""
+    return (
+        f"The audit goes by CPUs alone: {' and '.join(names)} of the log are not read "
+        "(+trace.tasks=nodes reads them), so a job that waited for them counts as one that fitted."
+    )
 
 
 def _over_capacity(audit: Audit) -> str:

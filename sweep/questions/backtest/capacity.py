@@ -13,8 +13,8 @@ from sim.cluster.cluster import Cluster
 from sim.workload.workload import Workload
 from sweep.grid import cluster_size
 from sweep.questions.backtest.node_lists import Nodes, named_nodes
-from sweep.questions.backtest.node_sizes import NodeSizes, least_sizes
-from sweep.questions.backtest.recorded_use import Recorded, recorded
+from sweep.questions.backtest.node_sizes import NodeSizes
+from sweep.questions.backtest.recorded_use import Recorded, recorded, sizes_by_resource
 
 HEADER = "MaxProcs"
 """Field of a log's header with the number of its processors."""
@@ -93,9 +93,7 @@ def _size_of_nodes(workload: Workload, use: Recorded, nodes: Nodes) -> LoggedSiz
     if names:
         shape = dict.fromkeys(names, 1.0)
         use = recorded(workload, cluster_size.build_shape(shape, 1))
-    sizes = [
-        least_sizes(use.begin_s, use.end_s, amount, use.use_stage, nodes) for amount in use.use.T
-    ]
+    sizes = sizes_by_resource(use, nodes)
     room = np.stack([estimate.size for estimate in sizes], axis=1)
     room[:, 0] = np.maximum(room[:, 0], 1)  # also where only jobs of 0 s ran
     kinds = _kinds(workload, names, room)
@@ -108,6 +106,11 @@ def _size_of_nodes(workload: Workload, use: Recorded, nodes: Nodes) -> LoggedSiz
     ]
     n_slots = int(sum(n * next(iter(machine.values())) for n, machine in kinds))
     return LoggedSize(n_slots, _sentence(described, sizes), () if is_pool else kinds)
+
+
+def has_demands(workload: Workload) -> bool:
+    """Tell whether tasks demand more than a slot each."""
+    return bool(_demanded(workload))
 
 
 def _demanded(workload: Workload) -> list[str]:

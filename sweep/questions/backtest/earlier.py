@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError
 from sweep.grid.config_tree import canonical
+from sweep.grid.recipe import AFTER
 from sweep.questions.backtest.findings import MAX_HEAD_COULD_START
 from sweep.questions.backtest.runs import BACKTEST_JSON
 from sweep.report.section import Section
@@ -58,11 +59,54 @@ def known_errors(
     policies = config["policy"]
     if config["baseline"] is not None:
         policies = {label: p for label, p in policies.items() if label == config["baseline"]}
+    traces = dict.fromkeys(str(source["trace"]) for source in provenance.get("inputs", ()))
     errors = {}
-    for source in provenance.get("inputs", ()):
-        matches = [_error(records, source.get("digest"), *item) for item in policies.items()]
-        errors[source["trace"]] = [error for error in matches if error is not None]
+    for trace in traces:
+        matching = _same_workload(records, _digests(provenance, trace))
+        matches = [_error(matching, *item) for item in policies.items()]
+        errors[trace] = [error for error in matches if error is not None]
     return {trace: known for trace, known in errors.items() if known}
+
+
+def errors_of_trace(
+    results: Path,
+    config: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    trace: str,
+    *,
+    by_reading: bool = False,
+) -> tuple[dict[str, KnownError | None], str]:
+    """Find the errors of a sweep's policies on a log, by label; None without a backtest.
+
+    Of a sweep with a baseline only that. Parameters that the sweep varies do not tell policies
+    apart here. With `by_reading` a backtest of the log counts that was read in the same way, though
+    the sweep's workload is changed: draws of blocks, or stretched arrivals. Backtests on the
+    sweep's cluster count first; returned, too, is the cluster of another one that counts, else "".
+    """
+    policies = config["policy"]
+    if config.get("baseline") in policies:
+        policies = {config["baseline"]: policies[config["baseline"]]}
+    records = _backtests(results)
+    matching = _same_workload(records, _digests(provenance, trace))
+    if by_reading and not matching:
+        reading = _reading((config.get("trace") or {}).get(trace) or {})
+        matching = [
+            (sweep, record)
+            for sweep, record in records
+            if reading in map(_reading, _options(results, sweep, "trace"))
+        ]
+    today = _size((config.get("cluster") or {}).get(trace) or {})
+    on_today = {
+        sweep for sweep, _ in matching if today in map(_size, _options(results, sweep, "cluster"))
+    }
+    matching = sorted(matching, key=lambda entry: entry[0] in on_today)  # the last counts
+    varied = {key.removeprefix("policy.") for key in config["swept"] if key.startswith("policy.")}
+    errors = {label: _error(matching, label, policy, varied) for label, policy in policies.items()}
+    other_sweeps = {error.backtest for error in errors.values() if error} - on_today
+    clusters = [
+        str(record.get("cluster", "")) for sweep, record in matching if sweep in other_sweeps
+    ]
+    return errors, next(iter(clusters), "").partition(", as ")[0]
 
 
 def recorded_errors(
@@ -90,21 +134,61 @@ def _backtests(results: Path) -> list[tuple[str, dict[str, Any]]]:
     return sorted(records, key=lambda entry: (entry[1].get("runs", 0), entry[0]))
 
 
+def _digests(provenance: Mapping[str, Any], trace: str) -> set[Any]:
+    """Return the digests of a trace's workloads: today's, and those with changes."""
+    inputs = provenance.get("inputs") or ()
+    return {source.get("digest") for source in inputs if str(source["trace"]) == trace}
+
+
+def _same_workload(
+    records: Sequence[tuple[str, dict[str, Any]]], digests: Collection[Any]
+) -> list[tuple[str, dict[str, Any]]]:
+    return [(sweep, record) for sweep, record in records if record.get("workload") in digests]
+
+
+def _options(results: Path, sweep: str, kind: str) -> list[dict[str, Any]]:
+    """Return the configurations of a sweep's traces or clusters; none if they can't be read."""
+    try:
+        config = SweepFolder(results / "sweeps" / sweep).config()
+    except (InputError, OSError):
+        return []
+    return list((config.get(kind) or {}).values())
+
+
+def _size(cluster: Mapping[str, Any]) -> str:
+    """Return shape and number of a cluster's machines, as text."""
+    size = {key: cluster.get(key) for key in ("shape", "count")}
+    return canonical(json.loads(canonical(size)))
+
+
+def _reading(trace: Mapping[str, Any]) -> str:
+    """Return the configuration of a trace without draws of its blocks and later changes."""
+    transforms = {k: v for k, v in (trace.get("transforms") or {}).items() if k != "bootstrap"}
+    options = {k: v for k, v in trace.items() if k != AFTER and v is not None}
+    if options.get("path"):
+        options["path"] = str(Path(str(options["path"])).absolute())
+    return canonical(json.loads(canonical({**options, "transforms": transforms})))
+
+
 def _error(
     records: Sequence[tuple[str, Mapping[str, Any]]],
-    digest: str | None,
     label: str,
     policy: Mapping[str, Any],
+    varied: Collection[str] = (),
 ) -> KnownError | None:
-    parameters = canonical(json.loads(canonical(policy)))
+    parameters = _without(policy, varied)
     for sweep, record in reversed(records):
-        if record.get("workload") != digest:
-            continue
         for entry in record["policies"]:
-            if canonical(entry["policy"]) == parameters and entry["error"] is not None:
+            if _without(entry["policy"], varied) == parameters and entry["error"] is not None:
                 share = record["audit"]["head_could_start"]
                 return KnownError(label, entry["error"], share <= MAX_HEAD_COULD_START, sweep)
     return None
+
+
+def _without(policy: Mapping[str, Any], varied: Collection[str]) -> str:
+    """Return a policy's configuration without some parameters, as text."""
+    chosen = {k: v for k, v in (policy.get("params") or {}).items() if k not in varied}
+    return canonical(json.loads(canonical({**policy, "params": chosen})))
 
 
 def sentence(errors: Sequence[KnownError]) -> str:
@@ -113,12 +197,17 @@ def sentence(errors: Sequence[KnownError]) -> str:
     >>> sentence([KnownError("easy", -0.04, True, "backtest-1")])
     'On this log, easy was 4 % off (backtest-1).'
     """
-    parts = [f"{known.policy} was {_percent(known.error)} off" for known in errors[:MAX_POLICIES]]
-    ids = ", ".join(dict.fromkeys(known.backtest for known in errors[:MAX_POLICIES]))
-    text = f"On this log, {', '.join(parts)} ({ids})"
+    text = f"On this log, {listed(errors)}"
     if not all(known.is_in_order for known in errors):
         text += "; no policy that serves one pool in the order of submission can have made it"
     return f"{text}."
+
+
+def listed(errors: Sequence[KnownError]) -> str:
+    """List policies with their errors, and the backtests that found them."""
+    parts = [f"{known.policy} was {_percent(known.error)} off" for known in errors[:MAX_POLICIES]]
+    ids = ", ".join(dict.fromkeys(known.backtest for known in errors[:MAX_POLICIES]))
+    return f"{', '.join(parts)} ({ids})"
 
 
 def section(known: Mapping[str, Sequence[KnownError]]) -> Section:

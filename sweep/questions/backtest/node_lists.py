@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from sim.base.arrays import I8, offsets
+from sim.workload.node_names import NODE_LIST, expand
 from sim.workload.workload import Workload
-
-NODE_LIST = "node_list"
-"""Column of ``stages``."""
-MAX_NODES = 100_000
-"""Largest number of nodes that one list may name; a longer one is unknown."""
-_LIST = re.compile(r"([^,\[\]]+)(?:\[([\d,-]+)\])?(?:,|$)")
 
 
 @dataclass(frozen=True)
@@ -68,31 +61,3 @@ def named_nodes(workload: Workload) -> Nodes | None:
     count = np.array([len(nodes) for nodes in lists])
     node = np.array([node for nodes in lists for node in nodes], np.int64)
     return Nodes(np.repeat(np.arange(len(count)), count), node, count, tuple(number))
-
-
-@cache
-def expand(text: str) -> tuple[str, ...]:
-    """Return the names of a list, each once; none of a text of another form.
-
-    >>> expand("n[1-3,07],m")
-    ('n1', 'n2', 'n3', 'n07', 'm')
-    """
-    names: list[str] = []
-    end = 0
-    for match in _LIST.finditer(text):
-        if match.start() != end:
-            return ()
-        end = match.end()
-        prefix, ranges = match.groups()
-        for part in (ranges or "").split(","):
-            first, _, last = part.partition("-")
-            if not part:
-                names.append(prefix)
-                continue
-            if not first.isdigit() or not (last or first).isdigit():
-                return ()
-            numbers = range(int(first), int(last or first) + 1)
-            if len(names) + len(numbers) > MAX_NODES:
-                return ()
-            names += [f"{prefix}{n:0{len(first)}d}" for n in numbers]
-    return tuple(dict.fromkeys(names)) if end == len(text) else ()

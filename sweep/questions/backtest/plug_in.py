@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from sweep.questions.backtest.runs import BACKTEST, BACKTEST_JOBS, BACKTEST_JSON
 
 if TYPE_CHECKING:
     from sweep.execution.strategy import Strategy
+    from sweep.questions.backtest.earlier import KnownError
+    from sweep.questions.backtest.trust import Trust
     from sweep.report.contribution import Contribution, Finished
     from sweep.report.section import Section
     from sweep.store.folder import SweepFolder
@@ -23,7 +25,9 @@ FILES = (BACKTEST, BACKTEST_JOBS, BACKTEST_JSON)
 FRAMES = {"backtest": (BACKTEST, ())}
 FIELD = "backtests"
 """Field of ``verdict.json``: what earlier backtests of the log found."""
-FIELDS = (FIELD,)
+TRUST = "trust"
+"""Field of ``verdict.json``: how far a what-if, target or search is to be trusted."""
+FIELDS = (FIELD, TRUST)
 OTHERS = "errors of earlier backtests"
 POINTS = ("error", "mae", "waited_within_10pct", "pairs_in_order")
 """Columns of ``backtest.parquet`` that go to MLflow."""
@@ -51,18 +55,24 @@ def strategy(request: Request) -> Strategy | None:
 
 def contribute(sweep: Finished) -> Contribution:
     """Add the sections of a backtest; of other sweeps how far their policies were from the log."""
-    from sweep.questions.backtest import earlier  # these bring the report
+    from sweep.questions.backtest import earlier, trust  # these bring the report
     from sweep.report.contribution import Contribution
 
     if sweep.recorded is None:
-        known = earlier.known_errors(sweep.folder.results, sweep.config, sweep.provenance)
+        source = sweep.folder.results, sweep.config, sweep.provenance
+        known, trusts = earlier.known_errors(*source), trust.find_trust(*source)
     else:
-        known = earlier.recorded_errors(sweep.recorded.verdict(), FIELD)
+        verdict = sweep.recorded.verdict()
+        known = earlier.recorded_errors(verdict, FIELD)
+        trusts = trust.recorded_trust(verdict, TRUST)
+    whole = trust.joined(trusts)
     return Contribution(
+        lead=() if whole is None else whole.lines,
+        answer={} if whole is None else {TRUST: whole.to_json()},
         sections=tuple(sections(sweep.folder, sweep.config)),
         beside_answers=(earlier.section(known),) if known else (),
         remarks={trace: earlier.sentence(errors) for trace, errors in known.items()},
-        verdict=_fields(known),
+        verdict=_fields(known, trusts),
     )
 
 
@@ -77,13 +87,21 @@ def from_others(
     results: Path, config: Mapping[str, Any], provenance: Mapping[str, Any]
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return the field of ``verdict.json`` that earlier backtests give by now, by trace."""
-    from sweep.questions.backtest import earlier  # brings the report
+    from sweep.questions.backtest import earlier, trust  # brings the report
 
-    return _fields(earlier.known_errors(results, config, provenance))
+    source = results, config, provenance
+    return _fields(earlier.known_errors(*source), trust.find_trust(*source))
 
 
-def _fields(known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    return {trace: {FIELD: [e.to_json() for e in errors]} for trace, errors in known.items()}
+def _fields(
+    known: Mapping[str, Sequence[KnownError]], trusts: Mapping[str, Trust]
+) -> dict[str, dict[str, Any]]:
+    fields: dict[str, dict[str, Any]] = {trace: {} for trace in {**known, **trusts}}
+    for trace, errors in known.items():
+        fields[trace][FIELD] = [error.to_json() for error in errors]
+    for trace, entry in trusts.items():
+        fields[trace][TRUST] = entry.to_json()
+    return fields
 
 
 def points(folder: SweepFolder) -> dict[str, float]:

@@ -13,13 +13,14 @@ from sim.base.arrays import F8, I8, Mask, inverse, offsets
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import capacity_quanta
+from sim.workload.node_names import NODE_LIST
 from sim.workload.schema import CATEGORY, ELIGIBLE, RECORDED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 from sweep.questions.backtest.kernels.line import BEGIN, END, ENTER, START
-from sweep.questions.backtest.node_lists import NODE_LIST, Nodes, named_nodes
+from sweep.questions.backtest.node_lists import Nodes, named_nodes
 from sweep.questions.backtest.node_shares import shares
-from sweep.questions.backtest.node_sizes import least_sizes
+from sweep.questions.backtest.node_sizes import NodeSizes, least_sizes
 from sweep.questions.backtest.starts import find_starts, no_starts
 
 PRIORITY, PARTITION = "priority", "partition"
@@ -221,35 +222,36 @@ def _times(table: pa.Table) -> tuple[F8, F8]:
 
 
 def pools(log: Recorded, workload: Workload, cluster: Cluster) -> list[Recorded]:
-    """Split a log by partition, and by node where the cluster has machines of one class.
+    """Split a log by partition, and by node where it names nodes.
 
-    A partition has the nodes that its jobs ran on, if the log names them, else the whole cluster.
+    A partition has the nodes that its jobs ran on, each as large as its machine; with a pool of
+    slots, which has no machines, as large as it must have been (`node_sizes`). Without names of
+    nodes it has the whole cluster, as has the only partition of a log on a pool.
     """
     parts = _partitions(log, workload)
     nodes = named_nodes(workload)
     if nodes is None:
         return [replace(log, name=name, rows=rows) for name, rows in parts]
-    if not cluster.unit and len(cluster.classes) < 2:
-        log = replace(log, nodes=_node_use(log, workload, nodes, cluster))
-    if len(parts) < 2:
+    if cluster.unit and len(parts) < 2:
         return [log]
-    return [_part(log, workload, nodes, name, rows) for name, rows in parts]
+    whole = _node_use(log, workload, nodes, cluster)
+    if len(parts) < 2:
+        return [replace(log, nodes=whole)]
+    return [_part(log, whole, workload, nodes, name, rows) for name, rows in parts]
 
 
-def _part(log: Recorded, workload: Workload, nodes: Nodes, name: str, rows: I8) -> Recorded:
+def _part(
+    log: Recorded, whole: NodeUse, workload: Workload, nodes: Nodes, name: str, rows: I8
+) -> Recorded:
     """Return the line of a partition, with the nodes that its jobs ran on."""
     is_inside = np.zeros(nodes.n_nodes, bool)
     in_line = np.isin(workload.columns.stage_job, rows)
     is_inside[nodes.node[in_line[nodes.stage]]] = True
-    if log.nodes is not None:
-        part, use = log.nodes.only(is_inside)
-        capacity = part.room.sum(axis=0)
-        return replace(log, name=name, rows=rows, use=use, capacity=capacity, nodes=part)
-    n_inside = np.bincount(nodes.stage[is_inside[nodes.node]], minlength=len(nodes.count))
-    stage = log.use_stage
-    use = log.use * n_inside[stage][:, None] // np.maximum(nodes.count[stage], 1)[:, None]
-    capacity = log.capacity * int(is_inside.sum()) // nodes.n_nodes
-    return replace(log, name=name, rows=rows, use=use, capacity=capacity)
+    if not is_inside.any():  # its jobs name no node
+        return replace(log, name=name, rows=rows)
+    part, use = whole.only(is_inside)
+    capacity = part.room.sum(axis=0)
+    return replace(log, name=name, rows=rows, use=use, capacity=capacity, nodes=part)
 
 
 def _partitions(log: Recorded, workload: Workload) -> list[tuple[str, I8]]:
@@ -279,6 +281,8 @@ def _machines(log: Recorded, workload: Workload, cluster: Cluster, nodes: Nodes)
 
     Of machines of several sizes the largest are those of the nodes that must be largest.
     """
+    if cluster.unit:
+        return np.stack([sizes.size for sizes in sizes_by_resource(log, nodes)], axis=1)
     names = workload.columns.resources
     shared = [name for name in names if name in cluster.resources]
     capacity = cluster.capacity[:, [cluster.resources.index(name) for name in shared]]
@@ -288,8 +292,24 @@ def _machines(log: Recorded, workload: Workload, cluster: Cluster, nodes: Nodes)
     room = np.concatenate([room, more])
     if (room == room[0]).all():
         return room
-    size = least_sizes(log.begin_s, log.end_s, log.use[:, 0], log.use_stage, nodes).size
-    room = room[np.argsort(-room[:, 0], kind="stable")]
+    size = np.stack([sizes.size for sizes in sizes_by_resource(log, nodes)], axis=1)
+    room = room[_largest_first(room)]
     placed = room.copy()
-    placed[np.argsort(-size, kind="stable")] = room[: nodes.n_nodes]
+    placed[_largest_first(size)] = room[: nodes.n_nodes]
     return placed
+
+
+def sizes_by_resource(log: Recorded, nodes: Nodes) -> list[NodeSizes]:
+    """Return the least sizes of nodes by each resource; alike are those alike by the first."""
+    sizes: list[NodeSizes] = []
+    for amount in log.use.T:
+        within = sizes[0].kind if sizes else None
+        sizes.append(
+            least_sizes(log.begin_s, log.end_s, amount, log.use_stage, nodes, within=within)
+        )
+    return sizes
+
+
+def _largest_first(room: I8) -> I8:
+    """Return the rows of rooms (N, R) from the largest down, by the first resource, then others."""
+    return np.lexsort(-room.T[::-1])

@@ -19,11 +19,13 @@ from sim.base.errors import InputError
 from sweep.execution.cell_results import CellResults
 from sweep.execution.inputs import Inputs
 from sweep.execution.strategy import Batch, Batches, Search, side_by_side
-from sweep.grid import grid, what_ifs
+from sweep.grid import cluster_size, grid, what_ifs
 from sweep.grid.cell_factory import CellFactory, settings_text
 from sweep.grid.cluster_checks import cost_month
+from sweep.grid.cluster_size import EXTRA
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
+from sweep.grid.machine_kinds import EXTRA_KIND, described_change
 from sweep.grid.request import Request
 from sweep.questions.search.files import WHAT_IF
 from sweep.questions.search.machines import Machines, machine_range
@@ -43,6 +45,7 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("policy", "trace", "settings")),
         ("capacity", pa.float64()),
         ("what_if", pa.string()),  # such as ``load=1.3 nodes=+20``; empty for today
+        ("adds", pa.string()),  # machines that the change adds or removes, by kind; else empty
         ("machines", pa.float64()),
         ("unit", pa.string()),
         *((name, pa.float64()) for name in SHOWN),
@@ -198,6 +201,7 @@ class WhatIfs:
             "settings": settings_text(labels, (*AXES, *_changes(cell))),
             "capacity": cell.capacity,
             "what_if": what_ifs.words(labels),
+            "adds": _added(cell),
             "machines": _finite(machines),
             "unit": unit,
             **{name: _finite(self._mean(cells, name)) for name in SHOWN},
@@ -235,6 +239,20 @@ def _without_changes(cell: Cell) -> dict[str, Any]:
 
 def _no_nodes(cell: Cell) -> dict[str, Any]:
     return {what_ifs.NODES: None} if what_ifs.NODES in cell.labels else {}
+
+
+def _added(cell: Cell) -> str:
+    """Name the machines that a cell has more than today, or fewer; empty if it has as many."""
+    config = cell.cluster
+    if not config.get(EXTRA):
+        return ""
+    if config["shape"] == "slots" or config.get("count") is None:
+        full = max(float(config.get("count") or 0), abs(config[EXTRA]) + 1.0)
+    else:
+        full = float(config["count"])
+    bare = {k: v for k, v in config.items() if k not in (EXTRA, EXTRA_KIND)}
+    sizes = [cluster_size.at_capacity(c, full, cell.capacity) for c in (bare, config)]
+    return described_change(*sizes)
 
 
 def _order(cell: Cell) -> Any:

@@ -32,7 +32,10 @@ def build(table: pa.Table, config: Mapping[str, Any]) -> Section:
         header = ["what if", unit, *(("a month",) * has_costs), *shown]
         header += ["restored by", *(("then a month",) * has_costs)] if metric else []
         return SectionPart(
-            [_sentence(row, members[0]) for row in members if row["restored_by"] is not None],
+            [
+                *(_sentence(row, members[0]) for row in members if row["restored_by"] is not None),
+                *(f"{row['what_if']}: {row['adds']}." for row in members if row["adds"]),
+            ],
             header,
             [_entries(row, shown, has_costs=has_costs) for row in members],
         )

@@ -5,6 +5,7 @@ import pytest
 
 import policies
 import sim
+from policies.jockey.fallback import DistrustedModel, JockeyFallback
 from sim.base.errors import InputError
 from tests.policies.jockey.worlds import world
 
@@ -29,6 +30,22 @@ def test_a_predictable_job_is_jockeys_and_another_loses_its_tokens():
     assert (tokens[first:] == 0).all()
     assert not result.job_failed.any()
     assert run("jockey", slow)[1].min() > 0
+
+
+def test_a_model_is_distrusted_once(monkeypatch):
+    """Not around itself at each check, whose cost would grow with the time that a job runs."""
+    models = []
+    allocate = JockeyFallback.allocate
+
+    def noted(self, memory, due, now, world):
+        allocate(self, memory, due, now, world)
+        models.extend(job.model for job in due)
+
+    monkeypatch.setattr(JockeyFallback, "allocate", noted)
+    run("jockey_fallback", world(1800.0, factor=3.0, n_background=60))
+    distrusted = [model for model in models if isinstance(model, DistrustedModel)]
+    assert len(distrusted) > 2 * 5  # checked again, and refreshed had it not been distrusted
+    assert not any(isinstance(model.model, DistrustedModel) for model in distrusted)
 
 
 def test_with_infinite_tolerance_it_equals_jockey():

@@ -106,7 +106,7 @@ def test_other_checks_or_optimisation_use_another_folder(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
-@pytest.mark.slow
+@pytest.mark.long
 def test_of_two_processes_one_compiles_and_says_so_once(tmp_path: Path) -> None:
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     both = [

@@ -154,7 +154,9 @@ def test_a_hard_share_of_a_fungible_resource_does_not_bound():
     assert makespan_bound(w, loose) == 5
 
 
-@pytest.mark.parametrize("batch", range(6))
+@pytest.mark.parametrize(
+    "batch", [*range(3), *(pytest.param(batch, marks=pytest.mark.long) for batch in range(3, 6))]
+)
 def test_bounds_optimum_and_schedules_are_in_order(batch):
     """Every bound ≤ the optimum ≤ what every registered policy makes of the job."""
     proven, met = 0, 0

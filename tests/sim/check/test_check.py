@@ -58,19 +58,35 @@ def broken_of(module, **options):
     return checked.broken
 
 
-def test_good_modules_keep_all_rules(write, sample):
-    _, body = plug_ins.GOOD_POLICY
-    texts = {
-        "policy": policy_text("good", plug_ins.GOOD_POLICY_MORE, body),
-        "reader": plug_ins.READER.format(**plug_ins.GOOD_READER),
-        "generator": plug_ins.GENERATOR.format(**plug_ins.GOOD_GENERATOR),
-        "transform": plug_ins.TRANSFORM.format(name="mine_transform", **plug_ins.GOOD_TRANSFORM),
-        "metric": plug_ins.METRIC.format(**plug_ins.GOOD_METRIC),
-        "evaluator": plug_ins.EVALUATOR.format(returned=plug_ins.GOOD_EVALUATOR),
-    }
-    for kind, text in texts.items():
-        (checked,) = check_module(write(kind, text), sample=sample if kind == "reader" else None)
-        assert (checked.kind, checked.broken) == (kind, ())
+GOOD = {
+    "policy": policy_text("policy", plug_ins.GOOD_POLICY_MORE, plug_ins.GOOD_POLICY[1]),
+    "reader": plug_ins.READER.format(**plug_ins.GOOD_READER),
+    "generator": plug_ins.GENERATOR.format(**plug_ins.GOOD_GENERATOR),
+    "transform": plug_ins.TRANSFORM.format(name="mine_transform", **plug_ins.GOOD_TRANSFORM),
+    "metric": plug_ins.METRIC.format(**plug_ins.GOOD_METRIC),
+    "evaluator": plug_ins.EVALUATOR.format(returned=plug_ins.GOOD_EVALUATOR),
+}
+
+
+def check_good(kind, write, sample):
+    """Check a good module of a kind: it keeps all rules."""
+    module = write(kind, GOOD[kind])
+    (checked,) = check_module(module, sample=sample if kind == "reader" else None)
+    assert (checked.kind, checked.broken) == (kind, ())
+
+
+@pytest.mark.usefixtures("without_processes")
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_good_module_keeps_all_rules(kind, write, sample):
+    check_good(kind, write, sample)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind == "policy" else pytest.param(kind, marks=pytest.mark.long) for kind in GOOD],
+)
+def test_a_good_module_is_the_same_in_fresh_processes(kind, write, sample):
+    check_good(kind, write, sample)
 
 
 @pytest.mark.usefixtures("without_processes")

@@ -63,7 +63,9 @@ def _outcome(run, stops, seen, policy, cluster) -> dict[str, Any]:
     columns = {name: np.array(getattr(run, name)) for name in COLUMNS}
     if cluster.enforce_limits or len(cluster.reservations):
         columns["job_timeout"] = np.array(run.job_timeout)
-    if cluster.limits or len(cluster.reservations):
+    if seen.plan.preemption is not None:
+        columns["job_cancelled"] = np.array(run.job_cancelled)
+    if cluster.limits or cluster.rules or len(cluster.reservations):
         columns["job_rejected"] = np.array(run.job_rejected)
     if cluster.devices:
         columns["task_devices"] = np.array(run.task_devices)

@@ -17,7 +17,18 @@ import sim
 from policies.base import Policy
 from sim import transforms
 from sim.cluster.faults import Outages, Slowdowns
-from sim.engine.plan import NO_LIMIT, Choice, Device, Machine, Mix, Order
+from sim.engine.plan import (
+    NO_LIMIT,
+    Choice,
+    Device,
+    Machine,
+    Mix,
+    Order,
+    Plan,
+    Preemption,
+    Right,
+    Victims,
+)
 from tests.sim.engine.strategies import AnyPlan
 from tests.sim.engine.test_batches import AnyQueues
 from tests.sim.engine.test_places import AnyPlaces
@@ -29,17 +40,12 @@ MECHANISMS = (
     *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
     *("dependencies", "begin times", "singletons"),
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
-    *("speeds", "limits", "partitions", "caps", "drains", "known outages", "reserved machines"),
+    *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
+    *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
 )
 RARE = {
-    "caps",
-    "known outages",
-    "reserved machines",
-    "dependencies",
-    "begin times",
-    "singletons",
-    "speeds",
-    "limits",
+    *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
+    *("preemption", "checkpoints", "tiers", "admission", "known outages", "reserved machines"),
 }
 """Mechanisms that no wide variant has."""
 LEAN = (
@@ -80,6 +86,33 @@ LEAN = (
     ("caps", "like tasks", "skip"),
     ("caps", "inputs", "weighted queues"),
     ("caps", "failures", "outages"),
+    ("preemption", "gangs"),
+    ("preemption", "gangs", "skip"),
+    ("preemption", "gangs", "pack", "checkpoints"),
+    ("preemption", "reservations", "checkpoints"),
+    ("preemption", "planning", "checkpoints"),
+    ("preemption", "pool", "weighted queues"),
+    ("preemption", "devices", "gangs", "skip"),
+    ("preemption", "classes", "caps"),
+    ("preemption", "hard queues", "callbacks"),
+    ("checkpoints", "outages", "gangs"),
+    ("checkpoints", "evictions", "failures", "speeds"),
+    ("tiers", "weighted queues"),
+    ("tiers", "hard queues", "skip"),
+    ("tiers", "pack", "callbacks"),
+    ("tiers", "evictions"),
+    ("tiers", "gangs", "holds"),
+    ("tiers", "reservations", "weighted queues"),
+    ("tiers", "planning", "gangs"),
+    ("exclusive", "like tasks", "skip"),
+    ("exclusive", "hard queues", "gangs"),
+    ("exclusive", "pack", "fungible"),
+    ("exclusive", "reservations", "partitions"),
+    ("exclusive", "planning", "devices"),
+    ("exclusive", "choice", "devices", "holds"),
+    ("admission", "limits", "inputs"),
+    ("admission", "caps", "reservations"),
+    ("admission", "tiers", "per class", "gangs"),
     ("reserved machines", "reservations"),
     ("reserved machines", "reservations", "pool"),
     ("reserved machines", "planning"),
@@ -108,6 +141,8 @@ LEAN = (
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
+PARTITIONED = {"partitions", "tiers", "admission"}
+"""Mechanisms of partitions."""
 QUEUES = ("q0", "q1", "q2")
 KINDS = (
     {"class": "a", "count": 2, "cpu": 6, "mem": 3, "devices": {"gpu": 4}},
@@ -195,8 +230,19 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["poll_lag_s"] = float(rng.choice([0.0, 0.0, 1.5]))
             read = [u for u in range(n_jobs) if order[u] < order[i] and rng.random() < 0.35]
             job["inputs"] = {f"j{u}": str(rng.choice(["hard", "hard", "soft"])) for u in read}
-        if "partitions" in on:
+        if "checkpoints" in on:
+            job["checkpoint_s"] = [None, 0.0, 0.5, 1.0, 0.75][int(rng.integers(5))]
+            job["restart_s"] = float(rng.choice([0.0, 0.0, 0.25, 1.0]))
+        if "preemption" in on and rng.random() < 0.2:
+            job["preempts"] = False
+        if on & PARTITIONED:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
+        if "exclusive" in on and rng.random() < 0.3:
+            job["exclusive"] = True
+        if "admission" in on:
+            job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))
+            if rng.random() < 0.5:
+                job["requested_s"] = float(rng.choice([1.0, 3.0, 10.0]))
         if "reserved machines" in on:
             job["reservation"] = str(rng.choice(["", "", "x", "y"]))
         job |= _release(rng, on, clock, [f"j{u}" for u in range(n_jobs) if order[u] < order[i]])
@@ -249,6 +295,7 @@ def _add_keys(rng: np.random.Generator, jobs: list[World], is_long: bool) -> Non
     for job in jobs:
         job["account"] = str(rng.choice(["", "a", "a1", "a2", "b"]))
         job["qos"] = str(rng.choice(["normal", "high"]))
+        job.setdefault("n_nodes", int(rng.choice([0, 0, 1, 2, 3])))
         job["array"] = str(rng.choice(["", "x", "y"]))
         job["throttle"] = int(rng.choice([0, 1, 2, 2]))
         job.setdefault("requested_s", float(rng.choice([30.0, 100.5, 400.0, 700.0])))
@@ -262,6 +309,7 @@ def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool)
         ("running_jobs", [1, 2, 3]),
         ("running_jobs", [1, 2, 3]),
         ("submitted_jobs", [1, 2, 4]),
+        ("nodes", [3, 5, 6]),
         *((name, [3, 4, 6, 6.5, 9]) for name in resources),
         *((f"{name}_minutes", [15, 40, 60.5]) for name in resources[:1]),
     ]
@@ -337,17 +385,18 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     hard = "hard queues" in on
     many = 3 if rigid or hard or "gangs" in on else 1
     cluster: World = {}
-    if on & {"classes", "devices", "per class", "partitions", "speeds"}:
+    if on & {"classes", "devices", "per class", "speeds", *PARTITIONED}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
         cluster["kinds"] = [
             {name: value for name, value in kind.items() if name != "devices" or name in on}
             for kind in kinds * many
         ]
-        if "partitions" in on:
+        if on & PARTITIONED:
             mark = "*" if rng.random() < 0.5 else ""
             sets = [("p" + mark,), ("p" + mark, "q"), ("q",), ("q", "p" + mark)]
             for i, kind in enumerate(cluster["kinds"]):
                 kind["partitions"] = list(sets[i % len(sets)])
+            cluster["partitions"] = _rules(rng, on)
     elif "pool" in on:
         low, high = (24, 40) if hard else (8, 13) if rigid else (3, 13)
         cluster["slots"] = int(rng.integers(low, high))
@@ -371,8 +420,24 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     if "caps" in on:
         gpus = ["gpu"] if "devices" in on else []
         resources = ["slot"] if "slots" in cluster else ["cpu", "mem", *gpus]
-        cluster["limits"] = _limits(rng, resources, "partitions" in on)
+        cluster["limits"] = _limits(rng, resources, bool(on & PARTITIONED))
     return cluster | _times(rng, on, 4 if "kinds" in cluster else 2)
+
+
+def _rules(rng: np.random.Generator, on: set[str]) -> World:
+    """Draw rules of partitions."""
+    rules: World = {"p": {}, "q": {}}
+    for rule in rules.values():
+        if "tiers" in on:
+            rule["tier"] = int(rng.integers(0, 4))
+        if "exclusive" in on:
+            rule["exclusive"] = bool(rng.random() < 0.3)
+        if "admission" in on:
+            rule["max_time_s"] = [None, 2.0, 5.0, 500.0][rng.integers(4)]
+            rule["default_time_s"] = [None, None, 1.0, 2.0][rng.integers(4)]
+            rule["min_nodes"] = [None, 1, 2][rng.integers(3)]
+            rule["max_nodes"] = [None, 2, 4][rng.integers(3)]
+    return rules
 
 
 def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
@@ -432,12 +497,14 @@ def _outages(rng: np.random.Generator, on: set[str], n_machines: int) -> list[li
 def _policy(rng: np.random.Generator, on: set[str]) -> World:
     fit = "pack" if "pack" in on else "skip" if on & {"skip", "holds"} else "strict"
     fit = "per_class" if "per class" in on else fit
+    preempts = "preemption" in on
     policy: World = {
         "kind": "plan",
-        "fit": "strict" if "evictions" in on else fit,
+        "fit": fit,
         "plan_seed": int(rng.integers(2**32)),
         "callbacks": "callbacks" in on,
         "learns": "learning" in on,
+        "preempts": preempts,
     }
     if "reservations" in on:
         depth = int(rng.choice([1, 1, 2, 3, NO_LIMIT, NO_LIMIT]))
@@ -445,7 +512,7 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
     if "planning" in on:
         return policy | {"kind": "replans"}
     if "like tasks" in on:
-        names = ("plan_seed", "fit", "callbacks")
+        names = ("plan_seed", "fit", "callbacks", "preempts")
         order, packs = int(rng.integers(len(Order))), "pack" in on and rng.random() < 0.5
         return {name: policy[name] for name in names} | {
             "kind": "queues", "order": order, "packs": packs
@@ -455,6 +522,19 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
     return policy | more
 
 
+def fill_preemption(plan_seed: int, plan: Plan) -> None:
+    """Fill rights, levels and victims at random."""
+    rng, n = np.random.default_rng([plan_seed, 6]), len(plan.jobs["key"])
+    right = Right(int(rng.choice([1, 1, 1, 2, 3, 4, 6])))
+    grace_s = float(rng.choice([0.0, 0.0, 0.5, 1.25]))
+    plan.preemption = Preemption(right, Victims(int(rng.integers(len(Victims)))), grace_s)
+    level = rng.integers(0, 4, n).astype(float)
+    below = np.where(rng.random(n) < 0.7, level, rng.integers(-1, 6, n))
+    rare = rng.random() < 0.5
+    when = rng.choice([0, 0, 1, 2], n) if rare else rng.integers(0, 3)
+    plan.set_jobs(preempt_level=level, preempts_below=below, when_preempted=when)
+
+
 @dataclass(frozen=True)
 class AnyMechanism(AnyPlan):
     """Fills every column; may also learn durations, hold machines and choose among them."""
@@ -462,9 +542,12 @@ class AnyMechanism(AnyPlan):
     learns: float = 0.0
     n_held: int = 0
     chooses: bool = False
+    preempts: bool = False
 
     def prepare(self, world, plan):
         memory = super().prepare(world, plan)
+        if self.preempts:
+            fill_preemption(self.plan_seed, plan)
         plan.held_machines = self.n_held
         if self.chooses:
             rng = np.random.default_rng([self.plan_seed, 3])
@@ -474,14 +557,28 @@ class AnyMechanism(AnyPlan):
         return memory
 
 
-class _Learns(Policy):
-    """Fills expected durations that are learnt; for policies of rigid jobs."""
-
-    learns: float
-    plan_seed: int
+@dataclass(frozen=True)
+class PreemptingQueues(AnyQueues):
+    preempts: bool = False
 
     def prepare(self, world, plan):
         memory = super().prepare(world, plan)
+        if self.preempts:
+            fill_preemption(self.plan_seed, plan)
+        return memory
+
+
+class _Learns(Policy):
+    """Fills expected durations that are learnt, and preemption; for policies of rigid jobs."""
+
+    learns: float
+    plan_seed: int
+    preempts: bool
+
+    def prepare(self, world, plan):
+        memory = super().prepare(world, plan)
+        if self.preempts:
+            fill_preemption(self.plan_seed, plan)
         if self.learns:
             n_stages = len(world.columns.stage_job)
             rng = np.random.default_rng([self.plan_seed, 5])
@@ -493,16 +590,23 @@ class _Learns(Policy):
 @dataclass(frozen=True)
 class Reserves(_Learns, AnyPlaces):
     learns: float = 0.0
+    preempts: bool = False
     name: ClassVar[str] = "any-reservations"
 
 
 @dataclass(frozen=True)
 class Replans(_Learns, AnyReplan):
     learns: float = 0.0
+    preempts: bool = False
     name: ClassVar[str] = "any-replan"
 
 
-POLICIES = {"plan": AnyMechanism, "queues": AnyQueues, "reserves": Reserves, "replans": Replans}
+POLICIES = {
+    "plan": AnyMechanism,
+    "queues": PreemptingQueues,
+    "reserves": Reserves,
+    "replans": Replans,
+}
 
 
 def build(world: World) -> tuple[sim.Workload, sim.Cluster, Policy]:
@@ -549,6 +653,8 @@ def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
         names = set(workload.columns.queue_names)
         shares = {n: s for n, s in spec["queues"]["shares"].items() if n in names}
         cluster = cluster.with_queues(spec["queues"]["mode"], shares)
+    if "partitions" in spec:
+        cluster = cluster.with_partitions(spec["partitions"])
     if "limits" in spec:
         cluster = cluster.with_limits(spec["limits"]["rows"], spec["limits"]["accounts"])
     return cluster

@@ -21,6 +21,8 @@ from tests.sim.engine.reference_caps import Capping
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
+from tests.sim.engine.reference_partitions import Partitioning, with_default_times
+from tests.sim.engine.reference_preempt import Preempting
 from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
@@ -52,9 +54,20 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, Windows):
+class _Run(
+    Capping,
+    Choosing,
+    Launching,
+    Limits,
+    Partitioning,
+    Preempting,
+    Releasing,
+    Replanning,
+    Speeds,
+    Windows,
+):
     def __init__(self, workload, cluster, policy, seed):
-        c = self.c = workload.columns
+        c = self.c = with_default_times(workload.columns, cluster)
         self.policy = policy
         n_jobs, n_stages, n_tasks = len(c.job_submit), len(c.stage_job), len(c.task_duration)
         self.n_jobs = n_jobs
@@ -102,6 +115,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
         self.running = []  # (end, task, stage, machine, among first k, held)
         self.submitted = []  # jobs in the order of submission
         self._init_releases(cluster)
+        self._init_preemption()
         self.seen = not np.isnan(self.plan.stages["expected_s"]).all()
         work = self.size * self.plan.stages["expected_s"] if self.seen else c.stage_work
         work = work * self.plan.stages["weight"]
@@ -135,8 +149,10 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             ]
             self.demand = np.stack(columns, axis=1).tolist()
         self.capacity = capacity_quanta(cluster.capacity, quantum).tolist()
+        self._init_partitions(cluster)
         self._init_devices(cluster, quantum)
         self._init_caps(cluster, quantum)
+        self._init_exclusive()
         self.free = [list(row) for row in self.capacity]
         self._order_resources(cluster)
         self.total = [sum(column) for column in zip(*self.capacity, strict=True)]
@@ -153,6 +169,9 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
                     np.outer(self.org_weight, self.total), np.ones(1)
                 ).tolist()
             ]
+        if self.whole is not None:
+            for row in self.cap:
+                row[self.whole] = INF
 
     def _order_resources(self, cluster):
         """Set the resources that decide what fits: rigid ones, which can't be overbooked, first."""
@@ -166,7 +185,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
         fails = len(self.c.attempt_s) > 0
         self._init_outages(cluster)
         self.has_outages = len(cluster.outages) > 0
-        self.restarts = self.has_outages or fails or self.plan.evict
+        self.restarts = self.has_outages or fails or self.plan.preemption is not None
         self.variable_ends = (
             self.restarts
             or self.enforces
@@ -175,6 +194,8 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             or len(self.deciding) < len(names)
             or (pack and bool(self.fungible))
         )
+        if self.whole is not None:
+            self.deciding, self.rigid = [*self.deciding, self.whole], [*rigid, self.whole]
         slower = (self.c.stage_home >= 0) & (self.c.stage_remote_factor > 1)
         self.variable_ends = self.variable_ends or (len(self.capacity) > 1 and bool(slower.any()))
         self.progress = {}  # of each running task: rate, remaining work at its begin, its begin
@@ -198,6 +219,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
                 self._outage(*self.outages.pop(0)[1:])
             self._time_out_jobs()
             self._end_reservations()
+            self._stop_leaving()
             for j in range(self.n_jobs):
                 while self._crossing(j) <= self.now:
                     self._cross(j)
@@ -217,6 +239,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             job_submit=self.view["submit"],
             job_failed=self.view["failed"].astype(bool) | self._unreleased(),
             job_timeout=self.view["failed"] == 2,
+            job_cancelled=self._cancelled(),
             job_rejected=self.view["failed"] == 3,
             job_start=self.view["start"],
             job_finish=self.view["finish"],
@@ -240,6 +263,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
         times += [event[0] for event in self.outages[:1]]
         times += [time for j in range(self.n_jobs) if (time := self._over_at(j)) > self.now]
         times += [self._crossing(j) for j in range(self.n_jobs)]
+        times += [row[0] for row in self.leaving]
         times += [self._limit_end(j) for j in range(self.n_jobs)]
         times += [time for g in range(len(self.size)) if (time := self._opening(g)) > self.now]
         times += [self._next_wake()] if self.plan.replan else []
@@ -309,7 +333,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
                 work_s = prior_s * learning.prior_tasks + done_work[g]
                 expected[g] = work_s / (learning.prior_tasks + self.size[g] - left[g])
             seen = int(self.view["left"][j]), int(self.view["started"][j])
-            loses = len(self.c.attempt_s) > 0 or self.has_outages
+            loses = len(self.c.attempt_s) > 0 or self.has_outages or self.plan.preemption
             changed = (expected != before).any() or self.last_seen.get(j) != seen
             self.last_seen[j] = seen
             if j in arrived and learning.estimates:
@@ -392,6 +416,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
         else:
             self.devices_of_task[task] = self._acquire_devices(self.demand[g], machine)
             self._acquire(j, self.demand[g], machine, 1)
+        self.nth[task], self.n_placed = self.n_placed, self.n_placed + 1
         self.begun_at.setdefault(j, self.now)
         start = self._launch(j, task, in_held_slot)
         view["started"][j] += 1
@@ -403,13 +428,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             self.remaining[j] -= self._weighted_s(g, task)
         self.task_start[task] = start
         self.task_machine[task] = machine
-        duration = float(c.task_duration[task])
-        if self._failing_attempts(task):
-            duration = self._failing_attempts(task)[0][0]
-        duration /= self._speed(g, machine)
-        home = c.stage_home[g] + task - c.stage_task0[g]
-        if c.stage_home[g] >= 0 and home % len(self.free) != machine:
-            duration *= float(c.stage_remote_factor[g])
+        duration = self._work_s(task, g, machine)[1] + self._restart_s(task, g)
         self.progress[task] = (1.0, duration, start)
         end = self._finish_time(start, duration)
         self.running.append((end, task, g, machine, first, in_held_slot))
@@ -466,11 +485,11 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
         self.idle[j] = None
         self._note_running(j)
 
-    def _stop_gangs(self):
+    def _stop_gangs(self, reason="gang stopped"):
         """Stop the gangs that lost a slot or a task in one: they wait for all slots again."""
         for j in sorted(self.stopping):
             for entry in [e for e in self.running if e[5] and self.c.stage_job[e[2]] == j]:
-                self._stop_task(entry, "gang stopped")
+                self._stop_task(entry, reason)
             self._release_slots(j)
         self.stopping = set()
 
@@ -489,6 +508,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
         start = float(self.task_start[task])
         if start < self.now or reason in ("failed", "input lost"):
             self.stopped.append((self.now, task, machine, start, reason))
+        self._follow_work(entry, reason)
         self.running.remove(entry)
         self.task_started[task] = False
         self.view["stage_started"][g] -= 1
@@ -501,7 +521,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
         self.first_started[j] -= first
         self._leave(task, g, machine, in_held_slot)
         self._note_running(j)
-        if in_held_slot and reason != "timeout":
+        if in_held_slot and reason not in ("timeout", "cancelled"):
             self.stopping.add(j)
 
     # ---- failures, and outputs that are lost
@@ -532,6 +552,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
         self.task_done[lost] = self.task_started[lost] = False
         view["stage_started"][g] -= 1
         self.rerun.add(lost)
+        self._lose_work(lost)
         view["stage_left"][g] += 1
         view["left"][j] += 1
         view["done"][j] -= 1
@@ -680,7 +701,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
 
     def _queue_use(self, jobs):
         used = [sum(self.used[j][r] for j in jobs) for r in range(len(self.total))]
-        shares = [u * (1.0 / t) if t else 0.0 for u, t in zip(used, self.total, strict=True)]
+        shares = self._shares(used)
         return max(shares) if self.plan.share < 0 else shares[self.plan.share]
 
     def _queue_key(self, queue):
@@ -704,11 +725,13 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             Order.FIFO: lambda: self.submitted.index(j),
             Order.REMAINING: lambda: self._left_over_worth(j),
             Order.ATTAINED: lambda: self.attained[j],
-            Order.SHARE: lambda: max(
-                u * (1.0 / t) if t else 0.0 for u, t in zip(self.used[j], self.total, strict=True)
-            ),
+            Order.SHARE: lambda: max(self._shares(self.used[j])),
         }[Order(order)]()
-        return (rank, self.plan.stages["key"][g], g)
+        return (-self.tier[j], rank, self.plan.stages["key"][g], g)
+
+    def _order(self, g):
+        """Return by what waiting stages are ordered: tier of partitions, queue, rank."""
+        return (*self._tier_of(g), self._queue_key(self._queue(g)), self._rank(g))
 
     def _left_over_worth(self, j):
         jobs = self.plan.jobs
@@ -785,6 +808,8 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             slots.append((m, self._acquire_devices(self._slot(j), m)))
             self._acquire(j, self._slot(j), m, 1)
         self.idle[j] = slots[::-1]
+        self.admitted_s[j], self.nth_of_gang[j] = self.now, self.n_placed
+        self.n_placed += 1
         self._note_running(j)
         self._launch_gang(j)
         self._fill_held(j)
@@ -804,6 +829,12 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             self._start(first, slot[0], slot)
 
     def _dispatch(self):
+        self._start_claimants()
+        self._place_all()
+        while self._preempt_in_order():
+            self._place_all()
+
+    def _place_all(self):
         for j in range(self.n_jobs):
             if self.idle[j]:
                 self._fill_held(j)
@@ -825,23 +856,21 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
                 is_blocked = self._blocks(g) <= blocked.get(q, set()) or self._passes(g)
                 if not is_blocked and (q not in heads or self._rank(g) < self._rank(heads[q])):
                     heads[q] = g
-            if not heads and (self.plan.evict or self.cap_groups) and started:
-                # tasks that just started may be evicted, or let jobs pass that blocked
+            if not heads and self.cap_groups and started:
+                # those that just started may let jobs pass that blocked
                 blocked, started = {}, False
                 continue
             if not heads:
                 return
-            q = min(heads, key=self._queue_key)
+            q = min(heads, key=lambda q: self._order(heads[q]))
             g, barred = heads[q], blocked.get(q, set())
             if self._place(g, barred):
                 started = True
                 continue
-            machine = self._evict(g, barred) if self.plan.evict else None
-            if machine is None:
-                blocked[q] = barred | self._blocks(g)
-            else:
-                self._start(g, machine)
-                blocked, started = {}, True
+            if self.plan.preemption and self._preempt(g, barred):
+                blocked, started = {}, False
+                continue
+            blocked[q] = barred | self._blocks(g)
 
     def _blocks(self, g):
         """Return the machines that stage g blocks while it waits: none that is reserved now."""
@@ -851,7 +880,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
     def _machines_of(self, g):
         """Return the machines that stage g may block: all, or those it can run on."""
         machines, j = range(len(self.free)), int(self.c.stage_job[g])
-        if self.plan.evict or not len(self.world.cluster.machine_class):
+        if not len(self.world.cluster.machine_class):
             return set(machines)
         in_gang = self._is_waiting_gang(j)
         demand, stages = (self._slot(j), self.job_stages[j]) if in_gang else (self.demand[g], [g])
@@ -862,61 +891,9 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             and all(self.unit or self.allowed_on[h][m] for h in stages)
         }
 
-    def _evict(self, g, barred):
-        """Evict tasks beyond their jobs' limits for g; return the machine, or None."""
-        jobs, j = self.plan.jobs, int(self.c.stage_job[g])
-        if self.view["running"][j] >= jobs["run_limit"][j]:
-            return None
-        if self.view["started"][j] >= jobs["start_gate"][j]:
-            return None
-        if not self._within_cap(j, self.demand[g], 1):
-            return None
-        machines = [m for m in range(len(self.free)) if m not in barred]
-        open_ = [m for m in machines if not self._is_closed_now(j, m)]
-        options = [self._victims(g, m) for m in open_ if m not in self.down]
-        options = [
-            (-self.task_start[victims[-1][1]], victims[-1][3], victims)
-            for victims in options
-            if victims
-        ]
-        if not options:
-            return None
-        _, machine, victims = min(options)
-        for entry in victims:
-            self._stop_task(entry, "evicted")
-        return machine
-
-    def _victims(self, g, m):
-        """Return the running tasks of machine m to evict for g, None if they free too little."""
-        surplus = self.view["running"] - self.plan.jobs["run_limit"]
-        free, victims = list(self.free[m]), []
-        if not self.unit and not self.allowed_on[g][m]:
-            return None
-        for entry in [e for e in reversed(self.running) if e[3] == m]:
-            j = int(self.c.stage_job[entry[2]])
-            if surplus[j] <= 0:
-                continue
-            surplus[j] -= 1
-            victims.append(entry)
-            free = [f + d for f, d in zip(free, self.demand[entry[2]], strict=True)]
-            room = all(self.demand[g][r] <= max(free[r], 0) for r in self.deciding)
-            if room and self._has_devices_without(victims, g, m):
-                return victims
-        return None
-
-    def _has_devices_without(self, victims, g, m):
-        before = list(self.devices[m])
-        for _, task, stage, *_ in victims:
-            self._release_devices(self.demand[stage], m, self.devices_of_task[task])
-        has_devices = self._slots_by_devices(self.demand[g], m) >= 1
-        self.devices[m] = before
-        return has_devices
-
     def _skip(self):
         while True:
-            order = sorted(
-                self._waiting(), key=lambda g: (self._queue_key(self._queue(g)), self._rank(g))
-            )
+            order = sorted(self._waiting(), key=self._order)
             order = [g for g in order if not self._passes(g)]
             if not order:
                 return
@@ -949,8 +926,9 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
                 lacks = [
                     (demand[r] - free[r]) * (1.0 / max(1, *(c[r] for c in self.capacity)))
                     for r in self.deciding
+                    if r != self.whole
                 ]
-                lacking.append((max(0.0, *lacks), m))
+                lacking.append((max([0.0, *lacks]), m))
         return {m for _, m in sorted(lacking)[: min(self.plan.held_machines, n_left)]}
 
     def _place(self, g, barred=()):
@@ -968,12 +946,9 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
         return True
 
     def _pack(self):
-        def order(g):
-            return (self._queue_key(self._queue(g)), self._rank(g))
-
         while True:
             gangs = [g for g in self._waiting() if self._is_waiting_gang(int(self.c.stage_job[g]))]
-            if not any(self._place(g) for g in sorted(gangs, key=order)):
+            if not any(self._place(g) for g in sorted(gangs, key=self._order)):
                 break
         while self._fill_machines() and self.freed:
             pass  # a queue for which room was kept may have found it elsewhere
@@ -1007,7 +982,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
             if n > 0:
                 if g not in self._waiting() or m not in self._machines(g):
                     return
-                is_owed = self._owed(self._tier(g)) in (None, self._queue(g))
+                is_owed = self._owed(self._tier(g), self._tier_of(g)) in (None, self._queue(g))
                 if not is_owed and any(self.demand[g]):
                     return
             self.sum_worth += worth
@@ -1018,14 +993,18 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
     def _eligible(self, stages):
         """Return the stages of the queue that is served now; of its whole tier if queues compete.
 
+        Only those of the highest tier of partitions.
+
         While a queue of the tier is owed, only the stages of that queue, even if there are none,
         and those without a demand.
         """
+        highest = min(self._tier_of(g) for g in stages)
+        stages = [g for g in stages if self._tier_of(g) == highest]
         if self.plan.packing.unfairness == INF:
             first = min(self._queue_key(self._queue(g)) for g in stages)
             return [g for g in stages if self._queue_key(self._queue(g)) == first]
         tier = min(self._tier(g) for g in stages)
-        owed = self._owed(tier)
+        owed = self._owed(tier, highest)
         in_tier = [g for g in stages if self._tier(g) == tier]
         if owed is None:
             return in_tier
@@ -1034,12 +1013,16 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
     def _tier(self, g):
         return self.plan.queues.tier[self._waiting_queue(self.c.stage_job[g])]
 
-    def _owed(self, tier):
-        """Return the queue of greatest deficit with a task that lacks only room, if it is owed."""
+    def _owed(self, tier, partition_tier):
+        """Return the queue of greatest deficit with a task that lacks only room, if it is owed.
+
+        A task of partitions of that tier.
+        """
         queues = {
             self._queue(g)
             for g in self._single_task_stages()
             if self._tier(g) == tier
+            and self._tier_of(g) == partition_tier
             and self._within_cap(int(self.c.stage_job[g]), self.demand[g], 1)
         }
         if self.plan.packing.unfairness == INF or not queues:
@@ -1139,6 +1122,8 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds, 
     def _alignment(self, g, m):
         score = 0.0
         for r in self.deciding:
+            if r == self.whole:
+                continue
             weight = self.free[m][r] * (1.0 / float(self.capacity[m][r] or 1) ** 2)
             score += weight * self.demand[g][r]
         return score

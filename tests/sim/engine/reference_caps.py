@@ -6,7 +6,7 @@ import itertools
 import math
 from types import SimpleNamespace
 
-JOBS = ("running_jobs", "submitted_jobs")
+JOBS = ("running_jobs", "submitted_jobs", "nodes")
 
 
 class Capping:
@@ -106,6 +106,8 @@ class Capping:
     def _cap_use(self, group):
         if group.counted == "running_jobs":
             return sum(self._counts_as_running(j) for j in group.members)
+        if group.counted == "nodes":
+            return sum(self._n_nodes(j) for j in group.members if self._counts_as_running(j))
         if group.counted == "submitted_jobs":
             live = [j for j in group.members if j in self.submitted and self.view["left"][j] > 0]
             return len(live)
@@ -113,9 +115,14 @@ class Capping:
             return sum(self.used[j][group.r] * self._limit_left(j) for j in group.members)
         return sum(self.used[j][group.r] for j in group.members)
 
+    def _n_nodes(self, j):
+        return int(self.c.job_n_nodes[j] or self.c.job_min_tasks[j] or 1)
+
     def _cap_need(self, group, j, demand, times):
         if group.counted == "running_jobs":
             return 0 if self._counts_as_running(j) else 1
+        if group.counted == "nodes":
+            return 0 if self._counts_as_running(j) else self._n_nodes(j)
         if group.counted == "submitted_jobs":
             return 0
         need = times * int(demand[group.r])
@@ -151,7 +158,7 @@ class Capping:
         return self._over_to_start(g) == "passes"
 
     def _may_submit(self, j):
-        return all(
+        return self._is_admitted(j) and all(
             self._cap_use(group) < group.cap
             for group in self.cap_groups
             if group.counted == "submitted_jobs" and j in group.members

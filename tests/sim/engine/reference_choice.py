@@ -46,15 +46,6 @@ class Choosing:
         self.unit = cluster.unit
         self.devices_of_task = {}  # of each task, the devices that it got last
 
-    def _in_partition(self, cluster, j, m):
-        """Tell whether machine m is in a partition in which job j may run."""
-        if not cluster.partitions:
-            return True
-        text = self.c.partitions[self.c.job_partition[j]] or cluster.default_partition
-        return text == "" or any(
-            name in cluster.partitions[cluster.machine_class[m]] for name in text.split("|")
-        )
-
     def _device_demand(self, demand):
         """Return the number of devices that a demand takes, and the amount of each."""
         quanta = 0 if self.device is None else demand[self.device]
@@ -129,6 +120,8 @@ class Choosing:
             return self._increase(demand, m, self._devices_for(demand, m))
         score = 0.0
         for r in self.deciding:
+            if r == self.whole:
+                continue
             scale = 1.0 / max(max(row[r] for row in self.capacity), 1)
             free, amount = self.free[m][r], demand[r]
             if rule == Machine.BEST_FIT:
@@ -172,7 +165,7 @@ class Choosing:
     def _unusable(self, demand, allowed, m):
         n, amount = self._device_demand(demand)
         runs = allowed >> self._class_of(m) & 1
-        room = all(d <= max(f, 0) for d, f in zip(demand, self.free[m], strict=True))
+        room = all(d <= max(f, 0) for d, f in zip(demand, self.free[m], strict=False))
         with_room = self._with_room(m, amount)
         if n == 0 or not runs or not room or len(with_room) < n:
             return sum(self.devices[m])

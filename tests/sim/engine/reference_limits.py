@@ -27,13 +27,13 @@ class Limits:
     def _time_out_jobs(self):
         for j in range(self.n_jobs):
             if self._limit_end(j) <= self.now:
-                self._time_out(j)
+                self._end_early(j, "timeout", 2)
 
-    def _time_out(self, j):
+    def _end_early(self, j, reason, why):
         """Stop what runs of job j, give back what it holds, and let it fail."""
         forgotten = []
         for entry in [e for e in self.running if self.c.stage_job[e[2]] == j]:
-            self._stop_task(entry, "timeout")
+            self._stop_task(entry, reason)
             forgotten.append(entry[1])
         tasks = [
             task
@@ -48,7 +48,7 @@ class Limits:
         self.view["left"][j] = 0
         self._note_running(j)
         self.view["finish"][j] = self.now
-        self._fail(j, why=2)
+        self._fail(j, why=why)
 
     def _output_s(self, i):
         """Return when the output of job i was made; NaN if it is not, or never will be."""

@@ -457,7 +457,8 @@ class Replanning:
     def _queue_jobs(self):
         def order(g):  # weighted queues by what they use now
             hard = self.world.cluster.queue_mode == "hard"
-            return (() if hard else self._queue_key(self._queue(g)), self._rank(g))
+            key = () if hard else self._queue_key(self._queue(g))
+            return (self._tier_of(g), key, self._rank(g))
 
         waiting = [g for g in sorted(self._waiting(), key=order) if not self._passes(g)]
         jobs = [int(self.c.stage_job[g]) for g in waiting]
@@ -530,6 +531,29 @@ class Replanning:
     def _is_node_closed(self, job, node, begin, end):
         clock_s, machine = self.plan.replan.clock_s, 0 if self._is_pool() else node
         return self._is_closed(job.name, machine, begin - clock_s, end - clock_s)
+
+    def _start_replanned(self, j):
+        """Start job j where it fits now, whatever is planned for others; tell whether it did."""
+        self._note_events()
+        job = Job(
+            j,
+            self._width(j),
+            self._limit_s(j),
+            self._demand_of(j),
+            self._usable_nodes(j),
+            self.org[j],
+        )
+        state = self._cluster()
+        nodes = None
+        if not self._is_capped(job):
+            closed = state.closed(job, state.now, state.now + job.limit_s)
+            usable = state.usable(job) - state.absent - closed
+            nodes = choose(state.free, usable, job, lambda n: self._n_by_devices(job, n))
+        if nodes is None:
+            return False
+        self._start_on(j, nodes)
+        self._note_update()
+        return True
 
     def _start_on(self, j, nodes):
         self.nodes[j] = nodes

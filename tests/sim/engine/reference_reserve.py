@@ -15,28 +15,17 @@ from collections import Counter
 from sim.engine.plan import NO_LIMIT, Machine
 
 
-def reserve(run) -> None:
-    """Start the jobs that may start now; store the reservations."""
+def reserve(run, first: int = -1) -> bool:
+    """Start the jobs that may start now; store the reservations.
+
+    Or start job `first` alone, whatever is reserved for others; tell whether it did.
+    """
     plan, now = run.plan, run.now
     expected = plan.jobs["expected_s"].tolist()
     hard = run.world.cluster.queue_mode == "hard"
 
     def order(g):  # weighted queues by what they use now
-        return (() if hard else run._queue_key(run._queue(g)), run._rank(g))
-
-    jobs = [int(run.c.stage_job[g]) for g in sorted(run._waiting(), key=order)]
-    jobs = [j for j in dict.fromkeys(jobs) if not run._holds(j)]
-    reserves_all = plan.reservations == NO_LIMIT
-    released = bool(run.freed)
-    run.freed = set()
-    by_place = not run.unit or run.world.cluster.queue_mode != "global" or run.windows
-    if run.down and not by_place:
-        return
-    for j in [j for j in jobs if run._rigid_over(j) == "passes"]:
-        jobs.remove(j)
-        run.reserved.pop(j, None)
-    if not jobs:
-        return
+        return (run._tier_of(g), () if hard else run._queue_key(run._queue(g)), run._rank(g))
 
     def width(j):
         return sum(run.size[g] for g in run.job_stages[j])
@@ -95,6 +84,8 @@ def reserve(run) -> None:
             return -run._speed(run.job_stages[j][0], m)
         total = 0.0
         for r in run.deciding:
+            if r == run.whole:
+                continue
             scale, slot = 1.0 / max(max(row[r] for row in run.capacity), 1), run._slot(j)[r]
             if plan.choice.machine == Machine.BEST_FIT:
                 total += (room[r] - slot) * scale
@@ -125,6 +116,25 @@ def reserve(run) -> None:
         if run._holds(j):
             end = run.run_start[j] + expected[j]
             claims.append(((now, 0), (max(end, now), 1), j, run.machines_of[j]))
+
+    if first >= 0:
+        machines = places(claims, (now, 0), first)
+        if machines:
+            start(first, machines)
+        return bool(machines)
+    jobs = [int(run.c.stage_job[g]) for g in sorted(run._waiting(), key=order)]
+    jobs = [j for j in dict.fromkeys(jobs) if not run._holds(j)]
+    reserves_all = plan.reservations == NO_LIMIT
+    released = bool(run.freed)
+    run.freed = set()
+    by_place = not run.unit or run.world.cluster.queue_mode != "global" or run.windows
+    if run.down and not by_place:
+        return False
+    for j in [j for j in jobs if run._rigid_over(j) == "passes"]:
+        jobs.remove(j)
+        run.reserved.pop(j, None)
+    if not jobs:
+        return False
 
     stored, running = {}, list(claims)
     for j in [j for j in jobs if j in run.reserved]:
@@ -175,8 +185,9 @@ def reserve(run) -> None:
             n_reserved[counted_in] += run.asks_for[j] is None  # else nobody else may have its room
             if reserves_all:
                 run.reserved[j] = (begin[0], machines)
-    for j in sorted(rest, key=lambda j: plan.jobs["fill_key"][j]):
+    for j in sorted(rest, key=lambda j: (-run.tier[j], plan.jobs["fill_key"][j])):
         machines = None if run._rigid_over(j) else places(claims, (now, 0), j)
         if machines:
             claims.append(((now, 0), end_of((now, 0), j), j, machines))
             start(j, machines)
+    return False

@@ -120,4 +120,4 @@ class Windows:
         for j in range(self.n_jobs):
             is_left = j in self.submitted and self.view["left"][j] > 0
             if is_left and self._over_at(j) <= self.now:
-                self._time_out(j)
+                self._end_early(j, "timeout", 2)

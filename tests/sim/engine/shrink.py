@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from tests.sim.engine.random_worlds import World
 
 
-def shrink(world: World, fails: Callable[[World], bool], seconds: float = 60.0) -> World:
+def shrink(world: World, fails: Callable[[World], bool], seconds: float = 25.0) -> World:
     """Return the smallest world found that still fails, after at most some `seconds`."""
     end, smaller = time.monotonic() + seconds, True
     while smaller and time.monotonic() < end:

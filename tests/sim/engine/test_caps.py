@@ -47,6 +47,50 @@ def test_an_array_runs_as_many_jobs_as_its_throttle():
     np.testing.assert_array_equal(result.task_start[5:], [0, 0, 3])
 
 
+NODES_OF_USERS = [{"of": "nodes", "by": ["user"], "at_most": 4}]
+
+
+@pytest.mark.parametrize("policy", ["fifo", "easy", "conservative", "tetris"])
+def test_each_user_runs_on_four_nodes(policy):
+    """Of u the first and the third run on 3 nodes, so that the second, on 3, waits until 10."""
+    jobs = [
+        job(f"{user}{n}", 10.0, n=n, min_tasks=n, user=user, requested_s=10.0)
+        for user, n in (("u", 2), ("u", 3), ("u", 1), ("v", 4))
+    ]
+    cluster = sim.Cluster.machines(8, cpu=2).with_limits(NODES_OF_USERS)
+    assert starts(run(jobs, cluster, policy)) == {"u2": 0, "u3": 10, "u1": 0, "v4": 0}
+
+
+def test_a_job_counts_all_of_its_nodes_from_its_first_start_to_its_end():
+    """The first has two tasks on 3 nodes, one after the other: the second job waits for both."""
+    jobs = [
+        job("u1", 5.0, n=2, n_nodes=3, user="u", demand={"cpu": 2}),
+        job("u2", 5.0, n_nodes=2, user="u"),
+        job("v", 1.0, user="v"),
+    ]
+    cluster = sim.Cluster.machines(1, cpu=3).with_limits(NODES_OF_USERS)
+    assert starts(run(jobs, cluster, fit="skip")) == {"u1": 0, "u2": 10, "v": 0}
+
+
+def test_a_cap_on_nodes_may_block():
+    jobs = [
+        job("u1", 5.0, n_nodes=3, user="u"),
+        job("u2", 5.0, n_nodes=2, user="u"),
+        job("v", 1.0, user="v"),
+    ]
+    blocks = [row | {"blocks": True} for row in NODES_OF_USERS]
+    result = run(jobs, sim.Cluster.machines(1, cpu=3).with_limits(blocks))
+    assert starts(result) == {"u1": 0, "u2": 5, "v": 5}
+
+
+def test_a_job_of_more_nodes_than_its_cap_is_an_error():
+    cluster = sim.Cluster.machines(8, cpu=2).with_limits(NODES_OF_USERS)
+    with pytest.raises(InputError, match="needs 5 nodes to start, and the cap of u is 4"):
+        run([job("u", 1.0, n=5, min_tasks=5, user="u")], cluster)
+    with pytest.raises(InputError, match="a whole number of nodes"):
+        cluster.with_limits([{"of": "nodes", "at_most": 1.5}])
+
+
 def test_each_user_runs_one_job_at_once():
     """Four slots; user u has three jobs of 10 s and v two: each runs them one after the other."""
     jobs = [job(f"{u}{i}", 10.0, user=u) for i in range(3) for u in "uv" if (u, i) != ("v", 2)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import policies
 import sim
 from sim.base.errors import InputError, PolicyError
+from sim.base.jit import JIT
 from sim.engine.plan import NO_LIMIT, Choice, Machine
 from tests.examples import examples
 from tests.sim.engine.strategies import launching
@@ -101,7 +102,7 @@ ALL_POLICIES = [
 
 @pytest.mark.parametrize(("name", "params"), ALL_POLICIES)
 def test_one_machine_of_many_cpus_is_a_pool_of_slots(name, params):
-    workload, policy = crowd(400, 9, 0.8), policies.build(name, **params)
+    workload, policy = crowd(400 if JIT else 120, 9, 0.8), policies.build(name, **params)
     pool = sim.simulate(workload, sim.Cluster.slots(24), policy)
     machine = sim.simulate(workload, sim.Cluster.machines(1, cpu=24), policy)
     assert (pool.job_start > pool.job_submit).mean() > 0.3
@@ -113,7 +114,8 @@ def test_one_machine_of_many_cpus_is_a_pool_of_slots(name, params):
 )
 def test_queues_with_hard_shares_are_pools_of_their_own(name, params):
     """As long as no job outlives its request, as an end elsewhere is a reason to look again."""
-    workload, policy = crowd(300, 6, 1.0, "aab"), policies.build(name, **params)
+    n_jobs = 300 if JIT else 120
+    workload, policy = crowd(n_jobs, 6, 1.0, "aab"), policies.build(name, **params)
     cluster = sim.Cluster.slots(20).with_queues("hard", {"a": 0.7, "b": 0.3})
     together = sim.simulate(workload, cluster, policy)
     queue = np.array(workload.jobs["queue"].to_pylist())

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.base.errors import PolicyError
-from sim.engine.plan import NO_LIMIT, Event, Order, Queues
+from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Queues
 
 HOME, SPARE = 0, 1
 
@@ -127,17 +126,16 @@ def test_on_machines_the_youngest_task_is_evicted():
     assert result.task_start.tolist() == [0, 1, 4, 3]
 
 
-def test_gangs_and_other_fits_can_not_evict():
-    w = sim.Workload.from_jobs([{**job(0, 1), "stages": [_cpu(1.0)]}])
-    cluster = sim.Cluster.machines(2, cpu=1)
-    with pytest.raises(PolicyError, match="needs fit=strict"):
-        sim.simulate(w, cluster, Tokens([1], fit=1))
-    with pytest.raises(PolicyError, match="and gang jobs"):
-        run([job(0, 1, 1, min_tasks=2)], 2, [1])
+@pytest.mark.parametrize("fit", [Fit.SKIP, Fit.PACK])
+def test_other_fits_evict_the_last_started_too(fit):
+    result = run([job(0, 1, 8, 8), job(2, 5)], 2, [1, 1], fit=fit)
+    assert result.task_start.tolist() == [0, 0, 7, 2]
 
 
-def _cpu(duration_s):
-    return {"durations_s": [duration_s], "demand": {"cpu": 1}}
+def test_slots_of_a_gang_are_not_evicted():
+    """They are held to the end, although the job may use one of them only."""
+    result = run([job(0, 9, 9, min_tasks=2), job(2, 5)], 2, [1, 1])
+    assert result.task_start.tolist() == [0, 9, 18]
 
 
 def test_limits_over_time_are_kept():

@@ -9,7 +9,6 @@ import policies
 import sim
 from sim.base.errors import InputError
 
-THROTTLED = "array with a limit on its running elements (%): not read"
 HEAD = "JobID|JobName|User|Account|Partition|Submit|Start|End|Timelimit|State|AllocCPUS|NNodes"
 DAY = "2026-03-01T"
 
@@ -42,9 +41,9 @@ def test_a_job_is_a_gang_and_its_steps_are_in_it(tmp_path):
               "partition": "batch"}  # fmt: skip
     assert w.jobs.to_pylist() == [
         {"job_id": "9", "submit_s": 0.0, "template": "x", "user": "", "min_tasks": 2,
-         "requested_s": None, **common},
+         "requested_s": None, "n_nodes": 1, **common},
         {"job_id": "17", "submit_s": 60.0, "template": 'say "hi', "user": "ann", "min_tasks": 8,
-         "requested_s": 7200.0, **common},
+         "requested_s": 7200.0, "n_nodes": 2, **common},
     ]  # fmt: skip
     assert w.stages["n_tasks"].to_pylist() == [2, 8]
     assert "columns_unused" not in w.meta["report"]
@@ -65,7 +64,7 @@ def test_an_array_of_tasks_is_one_job(tmp_path):
     assert w.stages["n_tasks"].to_pylist() == [1, 1]
     assert w.tasks["duration_s"].to_pylist() == [60.0, 120.0]
     assert w.meta["report"]["dropped"] == {"censored: waiting when the log was written": 1}
-    assert w.meta["report"]["noticed"] == {THROTTLED: 1}
+    assert w.meta["report"]["noticed"] == {}  # the throttle, 2, holds none of two
     apart = load(tmp_path, *rows, arrays="jobs")
     assert apart.jobs["job_id"].to_pylist() == ["18_1", "18_2"]
     rigid = load(tmp_path, *[record(f"18_{i}", AllocCPUS=4) for i in (1, 2)], record("19+0"))

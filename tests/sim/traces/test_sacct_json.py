@@ -123,7 +123,10 @@ def test_arrays_parts_and_jobs_that_did_not_run(tmp_path, form):
         "censored: not ended when the log was written": 1,
         "never started": 1,
     }
-    assert w.meta["report"]["noticed"]["array with a limit on its running elements (%): not read"]
+    third = changed(OLD, job_id=23, array__job_id=20, array__task_id=2, **single)
+    throttled = load(tmp_path, *[form(job) for job in [*jobs, third]])
+    assert sorted(throttled.jobs["array"].to_pylist()) == ["", "20", "20", "20"]
+    assert sorted(throttled.jobs["throttle"].to_pylist()) == [0, 2, 2, 2]
     check_account(w, cpu_s=4 * 600.0 + 8 * 600.0)
 
 
@@ -136,7 +139,8 @@ def test_no_limit(tmp_path, limit):
 def test_dependencies_of_the_command(tmp_path):
     second = changed(OLD, job_id=18, submit_line="sbatch -d afterok:17 job.sh")
     w = load(tmp_path, OLD, second)
-    assert w.job_edges.to_pylist() == [{"upstream": 0, "downstream": 1, "kind": "hard"}]
+    assert w.jobs["job_id"].to_pylist() == ["18", "17"]  # 18 waits for 17 from its submission on
+    assert w.job_edges.to_pylist() == [{"upstream": 1, "downstream": 0, "kind": "afterok"}]
 
 
 @pytest.mark.parametrize(

@@ -97,9 +97,14 @@ def edges(workload):
 
 def test_ends_of_other_jobs_are_edges(tmp_path):
     w = chain(tmp_path, "", "afterok:1(unfulfilled)", "afterok:1:2,afterany:2", "(null)")
-    assert edges(w) == [(1, 2), (1, 3), (2, 3)]
-    assert w.jobs["input_mode"].to_pylist() == ["none", "poll", "poll", "none"]
-    assert w.jobs["submit_s"].to_pylist() == [0.0, 3600.0, 7200.0, 10_800.0]
+    names = w.jobs["job_id"].to_pylist()
+    edges_of = {(names[e["upstream"]], names[e["downstream"]]) for e in w.job_edges.to_pylist()}
+    assert edges_of == {("1", "2"), ("1", "3"), ("2", "3")}
+    assert w.job_edges["kind"].to_pylist() == ["afterok"] * 3  # the stricter of two
+    # 2 and 3 wait for jobs, which is simulated; 1 and 4 for what the log does not tell
+    assert dict(zip(names, w.jobs["submit_s"].to_pylist(), strict=True)) == {
+        "2": 0.0, "3": 1.0, "1": 3598.0, "4": 14_398.0,
+    }  # fmt: skip
     assert check_account(w)["edges"]["log"] == 3
     early = chain(tmp_path, "", "afterok:1", "afterok:2", release="submit")
     assert early.jobs["submit_s"].to_pylist() == [0.0, 1.0, 2.0]

@@ -42,7 +42,7 @@ def report(workload):
         ("S03", ["301@north", "302@2017-10-03", "301@south", "302@2017-10-05"], 139_200, 139_200),
         ("S04", ["401", "402"], 14_400, 44_400),
         ("S05", ["501", "502", "503", "504"], 236_400, 236_400),
-        ("S06", ["600", "602"], 2_160, 2_160),
+        ("S06", ["600_1", "600_2", "600_3", "602"], 2_160, 2_160),
         ("S07", ["700", "701"], 45_600, 45_600),
         ("S08", ["801", "802", "803"], 84_000, 84_000),
         ("S08b", ["801", "802", "803"], 98_400, 98_400),
@@ -145,7 +145,14 @@ def test_elements_that_never_ran_are_in_no_array():
         "never started": 1,
         "censored: waiting when the log was written": 1,
     }
-    assert report(w)["noticed"] == {"array with a limit on its running elements (%): not read": 2}
+    assert column(w, "array") == ["600", "600", "600", "602"]
+    assert column(w, "throttle") == [2, 2, 2, 0]
+    starts = sim.simulate(w, sim.Cluster.slots(9), policies.build("easy")).jobs["start_s"]
+    assert starts.to_pylist() == [0, 0, 600, 1_800]  # recorded: 10, 10, 610
+    joined = load("S06", arrays="job")
+    assert column(joined, "job_id") == ["600", "602"]
+    rule = "array with a limit on its running elements (%): not read, as it is one job"
+    assert report(joined)["noticed"] == {rule: 1}
 
 
 def test_parts_of_a_heterogeneous_job_start_together():

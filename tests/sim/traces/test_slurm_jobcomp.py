@@ -41,7 +41,7 @@ def test_a_line_is_a_job_with_what_really_happened(tmp_path):
     )  # fmt: skip
     common = {
         "template": "a b=c", "user": "ann", "queue": "batch", "priority": 0.0, "deadline_s": None,
-        "input_mode": "none", "partition": "batch", "qos": "normal",
+        "input_mode": "none", "partition": "batch", "qos": "normal", "n_nodes": 2,
     }  # fmt: skip
     assert w.jobs.to_pylist() == [
         {"job_id": "17", "submit_s": 0.0, "min_tasks": 8, "requested_s": 1200.0,

@@ -58,12 +58,11 @@ def test_while_modules_are_imported(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_while_it_plans_runs_and_reports(folder: Path) -> None:
+@pytest.mark.parametrize("share", [0.85, pytest.param(0.95, marks=pytest.mark.long)])
+def test_while_it_plans_runs_and_reports(folder: Path, share: float) -> None:
     more = ("launcher=inline", "tracking=none")
     total = run_uninterrupted(folder, *more)
-    for i, share in enumerate((0.85, 0.95)):
-        moment = int(share * total)
-        check_interrupted(folder, f"reports{i}", [moment], *more)
+    check_interrupted(folder, "reports", [int(share * total)], *more)
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from sim.base.sources import modules
@@ -26,6 +27,12 @@ class Sources:
         content = file.read_bytes()
         assert old in content, f"{name} has no {old!r}"
         self._contents = {file: content.replace(old, new, 1) + added}
+        sources.forget()
+
+    def add_to(self, names: Iterable[str], added: bytes) -> None:
+        """Edit several modules or data files; undo earlier edits."""
+        files = map(source_file, names)
+        self._contents = {file: file.read_bytes() + added for file in files}
         sources.forget()
 
     def restore(self) -> None:

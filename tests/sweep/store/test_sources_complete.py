@@ -68,39 +68,42 @@ TRACES = {
 }
 SWF = "1 0 5 60 2 -1 -1 2 60 -1 1 3 1 1 1 1 -1 -1\n"
 
+COMPILED = ("fifo", "simulation", "swf")
+"""The cell that compiles, in a pool of slots, whose variant takes least. Others import the same
+kernels, which run as plain Python where jobs are few."""
+
 CELLS = [
-    ("fifo", "simulation", "alibaba_synth"),
-    ("fair", "alone", "alibaba_synth"),
+    COMPILED,
     ("tetris", "simulation", "alibaba_synth"),
-    ("coffman_graham", "alone", "alibaba_synth"),
     ("heft", "alone", "alibaba_synth"),
     ("dagps", "simulation", "alibaba_synth"),
     ("slearn", "sized", "slearn_2sigma"),
-    ("bayes", "simulation", "slearn_2sigma"),
     ("wing_mil", "kinds", "cosmos"),
-    ("wing_dep", "simulation", "cosmos"),
     ("jockey", "deadlines", "scope_jobs"),
-    ("jockey", "progress", "scope_jobs"),
     ("jockey_online", "due", "scope_jobs"),
-    ("max_allocation", "due", "scope_jobs"),
     ("easy", "simulation", "swf"),
-    ("multifactor_easy", "simulation", "swf"),
     ("backfill/slurm", "simulation", "swf"),
-    ("best_fit", "simulation", "alibaba_synth"),
     ("wserpt", "simulation", "swf"),
     (NO_POLICY, "described", "alibaba_synth"),
-    *(
-        pytest.param(NO_POLICY, evaluator, trace, marks=pytest.mark.long)
-        for evaluator, trace in (
-            ("dag_distances", "alibaba_synth"),
-            ("published", "scope_jobs"),
-            ("readers", "cosmos"),
-            ("worth", "cosmos"),
-            ("trained", "scope_jobs"),
-            ("variation", "slearn_2sigma"),
-            ("two_jobs", "alibaba_synth"),
-        )
-    ),
+]
+"""Cells of each system, of kernels that are imported late, and of evaluators that run policies."""
+
+LONG_CELLS = [
+    ("fair", "alone", "alibaba_synth"),
+    ("coffman_graham", "alone", "alibaba_synth"),
+    ("bayes", "simulation", "slearn_2sigma"),
+    ("wing_dep", "simulation", "cosmos"),
+    ("jockey", "progress", "scope_jobs"),
+    ("max_allocation", "due", "scope_jobs"),
+    ("multifactor_easy", "simulation", "swf"),
+    ("best_fit", "simulation", "alibaba_synth"),
+    (NO_POLICY, "dag_distances", "alibaba_synth"),
+    (NO_POLICY, "published", "scope_jobs"),
+    (NO_POLICY, "readers", "cosmos"),
+    (NO_POLICY, "worth", "cosmos"),
+    (NO_POLICY, "trained", "scope_jobs"),
+    (NO_POLICY, "variation", "slearn_2sigma"),
+    (NO_POLICY, "two_jobs", "alibaba_synth"),
 ]
 
 
@@ -147,15 +150,18 @@ def missing_sources(
     return (project_modules - {*table}) | (data - {str(source_file(name)) for name in table})
 
 
-@pytest.mark.parametrize(("policy", "evaluator", "trace"), CELLS)
+@pytest.mark.parametrize(
+    ("policy", "evaluator", "trace"),
+    [*CELLS, *(pytest.param(*cell, marks=pytest.mark.long) for cell in LONG_CELLS)],
+)
 def test_a_cell_reads_only_sources_of_its_digest(
     tmp_path: Path, policy: str, evaluator: str, trace: str
 ) -> None:
     words = [f"evaluator={evaluator}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
     arguments = cell_arguments(tmp_path, trace, *words)
     table = sources.cell_table(arguments["spec"]["policy"], arguments["spec"]["evaluator"])
-    # one cell compiles; others import the same kernels, which run as they are where jobs are few
-    jit = policy == "fifo" or trace not in ("alibaba_synth", "slearn_2sigma")
+    cell = (policy, evaluator, trace)
+    jit = cell == COMPILED or (policy == NO_POLICY and trace in ("cosmos", "scope_jobs"))
     assert missing_sources(CELL_CODE, arguments, table, jit) == set()
 
 

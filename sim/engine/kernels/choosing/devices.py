@@ -79,7 +79,17 @@ def occupy(st, demand, row, machine, d):
 @part
 def release(st, demand, row, machine, bits):
     """Release the devices `bits` of `machine` that the demand in `row` had."""
-    amount = min(device_demand(st, demand, row), st.state_i[DEVICE_QUANTA])
+    _add(st, machine, bits, min(device_demand(st, demand, row), st.state_i[DEVICE_QUANTA]))
+
+
+@part
+def take_again(st, demand, row, machine, bits):
+    """Undo `release`."""
+    _add(st, machine, bits, -min(device_demand(st, demand, row), st.state_i[DEVICE_QUANTA]))
+
+
+@part
+def _add(st, machine, bits, amount):
     d = st.c_mach_device0[machine]
     while bits > 0:
         if bits & 1:

@@ -1,13 +1,9 @@
-"""Restarts: failed attempts, lost machines and outputs, evictions from guaranteed room.
+"""Restarts: failed attempts, lost machines and outputs, gangs that stop.
 
 Before it succeeds a task may fail a number of times that is drawn beforehand, each time after a
 number of seconds. An attempt may fail because it finds the output of a parent's task lost: then
 that one runs again, and the reader waits for it. Nothing else does: other readers have read
 already.
-
-A job is guaranteed as many running tasks as its limit; those beyond it
-(`sim.engine.plan.Plan.evict`) run until a job below its own limit needs the room. The last started
-are evicted first: they lose least.
 
 A gang that loses a task in a held slot, or a slot with its machine, stops as a whole, once all ends
 of the instant are known; what it has done stays done.
@@ -16,15 +12,16 @@ of the instant are known; what it has done stays done.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import follow_remaining, regroup
 from sim.engine.kernels.choosing.choice import release_task_devices
-from sim.engine.kernels.choosing.devices import n_by_devices
 from sim.engine.kernels.faults.rates import clear_end, leave_machine
+from sim.engine.kernels.faults.work import SUSPEND, keep_work, lose_work, suspend_work
 from sim.engine.kernels.features import (
     CAPS,
+    CHECKPOINTS,
     CHOOSES,
     CLASS_SPEEDS,
     DYNAMIC_ORDER,
-    EVICTS,
     GANGS,
+    PREEMPTS,
     SCORED,
     SERVICE,
     STRICT,
@@ -43,13 +40,12 @@ from sim.engine.kernels.jobs import (
 )
 from sim.engine.kernels.launch import forget_start
 from sim.engine.kernels.passing import note_running
-from sim.engine.kernels.resources import demand_row, fits, freed, is_kept, release_task
+from sim.engine.kernels.resources import freed, release_task
 from sim.engine.kernels.service import accrue
 from sim.engine.kernels.state import (
     CONSTRAINED,
     EXPECTED,
     LAUNCH,
-    N_OVER,
     N_SLOT_FREE,
     N_STOPPING,
     N_STOPS,
@@ -60,9 +56,18 @@ from sim.engine.kernels.state import (
 )
 from sim.engine.kernels.turns import turn_of
 from sim.engine.kernels.waiting import is_listed, stage_ready, update_rank
-from sim.engine.kernels.windows import is_closed_now
 
-FAILED, INPUT_LOST, OUTPUT_LOST, MACHINE_LOST, EVICTED, GANG_STOPPED, TIMEOUT = range(7)
+(
+    FAILED,
+    INPUT_LOST,
+    OUTPUT_LOST,
+    MACHINE_LOST,
+    EVICTED,
+    GANG_STOPPED,
+    TIMEOUT,
+    PREEMPTED,
+    CANCELLED,
+) = range(9)
 """Reasons for which attempts are stopped (`sim.engine.stops.REASONS`)."""
 
 
@@ -78,6 +83,8 @@ def stop_task(st, slot, reason):
     start, now = st.state_slot_start[slot], st.state_f[NOW]
     if st.state_i[STOPS] and (start < now or reason < OUTPUT_LOST):
         _record(st, st.state_slot_task[slot], st.state_slot_machine[slot], start, now, reason)
+    if CHECKPOINTS:
+        _follow_work(st, slot, reason)
     st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
     st.state_i[N_SLOT_FREE] += 1
     leave_machine(st, slot)
@@ -85,7 +92,7 @@ def stop_task(st, slot, reason):
     if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
     st.state_job_running[j] -= 1
-    if EVICTS:
+    if PREEMPTS:
         follow_limit(st, j)
     st.state_job_started[j] -= 1
     if st.state_i[LAUNCH] and st.out_job_start[j] > st.state_f[NOW]:
@@ -97,7 +104,7 @@ def stop_task(st, slot, reason):
     st.state_stage_next[g] -= 1
     if GANGS and st.state_slot_flag[slot] & HELD:
         leave_slots(st, j, slot, 1)
-        if reason != TIMEOUT:
+        if reason != TIMEOUT and reason != CANCELLED:
             list_to_stop(st, j)
     else:
         if CHOOSES and st.state_i[CONSTRAINED]:
@@ -106,6 +113,18 @@ def stop_task(st, slot, reason):
     if CAPS:
         note_running(st, j)
     refresh_job(st, j)
+
+
+@inlined
+def _follow_work(st, slot, reason):
+    """Keep of the attempt in `slot`, which is stopped, what its checkpoints have saved."""
+    task, j = st.state_slot_task[slot], st.w_stage_job[st.state_slot_stage[slot]]
+    if reason <= INPUT_LOST:
+        lose_work(st, task)
+    elif PREEMPTS and reason == PREEMPTED and st.p_job_when_preempted[j] == SUSPEND:
+        suspend_work(st, slot)
+    elif reason != TIMEOUT and reason != CANCELLED:
+        keep_work(st, slot, st.w_job_checkpoint[j])
 
 
 @part
@@ -140,7 +159,8 @@ def requeue_task(st, g, task):
 
 
 @part
-def _stop_and_requeue(st, slot, reason):
+def stop_and_requeue(st, slot, reason):
+    """Stop the task in `slot`, and let it wait for room."""
     stop_task(st, slot, reason)
     requeue_task(st, st.state_slot_stage[slot], st.state_slot_task[slot])
 
@@ -165,7 +185,7 @@ def _list_holders(st, machine):
 
 
 @part
-def stop_gangs(st):
+def stop_gangs(st, reason):
     """Stop the listed gangs, task by task; they wait for all of their slots again."""
     for k in range(st.state_i[N_STOPPING]):
         j = st.state_stopping[k]
@@ -175,7 +195,7 @@ def stop_gangs(st):
                 after = st.state_slot_next[slot]
                 in_gang = st.w_stage_job[st.state_slot_stage[slot]] == j
                 if in_gang and st.state_slot_flag[slot] & HELD:
-                    _stop_and_requeue(st, slot, GANG_STOPPED)
+                    stop_and_requeue(st, slot, reason)
                 slot = after
         release_slots(st, j)
         if CAPS:
@@ -234,6 +254,8 @@ def _rerun(st, task, g):
         start, stop = st.out_task_start[task], st.out_task_finish[task]
         _record(st, task, st.out_task_machine[task], start, stop, OUTPUT_LOST)
     st.state_task_rerun[task] = 1
+    if CHECKPOINTS:
+        lose_work(st, task)
     st.state_stage_left[g] += 1
     st.state_job_left[j] += 1
     st.state_job_done[j] -= 1
@@ -278,110 +300,11 @@ def outages(st):
         if not st.w_outage_back[i] and kind & STOPS_TASKS:
             while st.state_mach_slot[machine] >= 0:
                 slot = st.state_mach_slot[machine]
-                _stop_and_requeue(st, slot, MACHINE_LOST)
+                stop_and_requeue(st, slot, MACHINE_LOST)
             if GANGS:
                 _list_holders(st, machine)
-                stop_gangs(st)
+                stop_gangs(st, GANG_STOPPED)
         if not WINDOWS or kind > 0:
             emit(st, FAULT, machine)
         i += 1
     st.state_i[NEXT_OUTAGE] = i
-
-
-@inlined
-def evict_for(st, g, row):
-    """Evict tasks for one of stage `g`, of the demand in `row`; return the machine, -1 for none.
-
-    Of the machines on which enough can be evicted: the one where the first started of its victims
-    started last (ties: the lowest machine).
-    """
-    j = st.w_stage_job[g]
-    if st.state_i[N_OVER] == 0 or st.state_job_running[j] >= st.p_job_run_limit[j]:
-        return -1
-    if st.state_job_started[j] >= st.p_job_start_gate[j]:
-        return -1
-    best, latest = -1, 0.0
-    for machine in range(st.state_mach_free.shape[0]):
-        if WINDOWS and is_closed_now(st, j, machine):
-            continue
-        if is_kept(st, st.w_stage_demand, row, machine):
-            continue
-        if CHOOSES and st.state_i[CONSTRAINED]:
-            slot = _last_victim_there(st, row, machine)
-        else:
-            slot = _last_victim(st, row, machine)
-        if slot >= 0 and (best < 0 or st.state_slot_start[slot] > latest):
-            best, latest = machine, st.state_slot_start[slot]
-    if best < 0:
-        return -1
-    slot = st.state_mach_slot[best]
-    while not fits(st, row, best):
-        after = st.state_slot_next[slot]
-        if _is_over_limit(st, slot):
-            _stop_and_requeue(st, slot, EVICTED)
-        slot = after
-    return best
-
-
-@part
-def _last_victim_there(st, row, machine):
-    """Return `_last_victim` on a machine of some class and with devices, which stay as they are."""
-    if not st.w_stage_allowed[row] & st.c_mach_class[machine]:
-        return -1
-    first, end = st.c_mach_device0[machine], st.c_mach_device0[machine + 1]
-    for d in range(first, end):
-        st.state_evict_device[d - first] = st.state_device_free[d]
-    slot = _last_victim(st, row, machine)
-    for d in range(first, end):
-        st.state_device_free[d] = st.state_evict_device[d - first]
-    return slot
-
-
-@part
-def _last_victim(st, row, machine):
-    """Return the slot of the last task to evict before `row` fits `machine`, -1 if none does."""
-    if st.state_mach_lost[machine]:
-        return -1
-    room, last_slot = st.state_evict_room, -1
-    for r in range(len(room)):
-        room[r] = st.state_mach_free[machine, r]
-    slot = st.state_mach_slot[machine]
-    while slot >= 0 and last_slot < 0:
-        if _is_over_limit(st, slot):
-            g = st.state_slot_stage[slot]
-            st.state_job_evicted[st.w_stage_job[g]] += 1
-            if CHOOSES and st.state_i[CONSTRAINED]:
-                release_task_devices(st, slot)
-            enough = _adds_enough(st, room, demand_row(st, g), row)
-            if enough and (not CHOOSES or _has_devices(st, row, machine)):
-                last_slot = slot
-        slot = st.state_slot_next[slot]
-    end, slot = slot, st.state_mach_slot[machine]
-    while slot != end:
-        st.state_job_evicted[st.w_stage_job[st.state_slot_stage[slot]]] = 0
-        slot = st.state_slot_next[slot]
-    return last_slot
-
-
-@part
-def _has_devices(st, row, machine):
-    if not st.state_i[CONSTRAINED]:
-        return True
-    return n_by_devices(st, st.w_stage_demand, row, machine) > 0
-
-
-@part
-def _adds_enough(st, room, freed_row, row):
-    """Add the demand in `freed_row` to `room`; tell whether the demand in `row` fits then."""
-    enough = True
-    for r in range(len(room)):
-        room[r] += st.w_stage_demand[freed_row, r]
-        enough = enough and st.w_stage_fit[row, r] <= room[r]
-    return enough
-
-
-@part
-def _is_over_limit(st, slot):
-    """Tell whether the task in `slot` is one that its job runs beyond its limit."""
-    j = st.w_stage_job[st.state_slot_stage[slot]]
-    return st.state_job_running[j] - st.state_job_evicted[j] > st.p_job_run_limit[j]

@@ -10,10 +10,9 @@ start nothing, so that it is passed over.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import ENFORCES, WINDOWS
+from sim.engine.kernels.features import ENFORCES, PREEMPTS, WINDOWS
 from sim.engine.kernels.state import (
     ESTIMATES,
-    EVICTING,
     IS_REFINED,
     LEARN_GUESS,
     LEARN_PRIOR,
@@ -48,10 +47,7 @@ def next_refinement(st, before):
 def _places_nothing(st):
     """Tell whether a refinement that finds nothing would list no job and start nothing."""
     return (
-        st.state_i[REFINE_ALL] == 0
-        and st.state_i[N_DIRTY] == 0
-        and st.state_i[EVICTING] == 0
-        and st.state_i[RESERVATIONS] == 0
+        st.state_i[REFINE_ALL] == 0 and st.state_i[N_DIRTY] == 0 and st.state_i[RESERVATIONS] == 0
     )
 
 
@@ -100,8 +96,8 @@ def _learn(st):
     for i in range(st.state_i[N_LIVE]):
         g = st.state_live[i]
         is_ended = st.state_job_left[st.w_stage_job[g]] == 0
-        if (ENFORCES or WINDOWS) and st.state_stage_left[g] > 0 and is_ended:
-            continue  # its job was ended
+        if (ENFORCES or PREEMPTS or WINDOWS) and st.state_stage_left[g] > 0 and is_ended:
+            continue  # its job was ended, or cancelled
         if st.state_stage_left[g] > 0:
             st.state_live[n_live] = g
             n_live += 1

@@ -40,7 +40,8 @@ def choose_bundle(st, machine, n):
     -1 if a queue is owed of which nothing fits.
     """
     first = first_queue(st, n)
-    k = _best_stages(st, machine, n, first, owed_queue(st, first))
+    g = st.state_bucket_root[st.state_bucket_position[st.state_match[0]]]
+    k = _best_stages(st, machine, n, first, owed_queue(st, first, g))
     if k == 0:
         return -1
     for i in range(k):
@@ -308,5 +309,5 @@ def _is_still_allowed(st, g, machine):
     if not is_within_cap(st, st.state_bucket_position[st.state_stage_bucket[g]]):
         return False
     queue = st.state_job_wait_queue[st.w_stage_job[g]]
-    owed = owed_queue(st, queue)
+    owed = owed_queue(st, queue, g)
     return owed < 0 or owed == queue or not takes_room(st, st.w_stage_demand, demand_row(st, g))

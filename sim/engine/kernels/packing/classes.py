@@ -6,19 +6,20 @@ not fit bars its pools for those behind it in its queue; they start in the other
 
 # mypy: disable-error-code="no-untyped-def"
 
-from sim.base.jit import inlined, part
+from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import gang_kind, is_waiting_gang, list_bucket
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.faults.restart import evict_for
-from sim.engine.kernels.features import BATCHES, CAPS, EVICTS, GANGS, WINDOWS
+from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PREEMPTS, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
-from sim.engine.kernels.state import BARRED, EVICTING, N_BUCKETS
+from sim.engine.kernels.state import BARRED, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
 from sim.engine.kernels.windows import is_reserved
+
+preempt_for = late("sim.engine.kernels.preemption.preempt.preempt_for", PREEMPTS)
 
 
 @inlined
@@ -29,7 +30,7 @@ def dispatch_classes(st):
     is_barred = may_retry = False
     while True:
         g = _first_unbarred(st)
-        if g < 0 and may_retry and _may_pass(st):
+        if CAPS and g < 0 and may_retry and len(st.c_group_cap) > 0:
             is_barred = may_retry = False
             st.state_queue_barred[:] = 0
             hint_stage = -1  # machines before the hint were barred, perhaps
@@ -44,6 +45,10 @@ def dispatch_classes(st):
             if gang_within_cap(st, j) and gang_fits(st, j):
                 admit_waiting(st, j)
                 may_retry |= is_barred
+            elif PREEMPTS and preempt_for(st, g):
+                st.state_queue_barred[:] = 0
+                is_barred = may_retry = False
+                hint_stage = -1
             else:
                 st.state_queue_barred[queue] = barred | _open_pools(st, j, st.w_job_pools[j])
                 is_barred = True
@@ -51,10 +56,11 @@ def dispatch_classes(st):
         row, machine = demand_row(st, g), -1
         if within_cap(st, j, st.w_stage_demand, row, 1):
             machine = machine_for(st, g, row, hint if g == hint_stage else 0, False)
-            if EVICTS and st.state_i[EVICTING] and machine < 0:
-                machine = evict_for(st, g, row)
-                if machine >= 0:
-                    st.state_queue_barred[:] = 0
+        if PREEMPTS and machine < 0 and preempt_for(st, g):
+            st.state_queue_barred[:] = 0
+            is_barred = may_retry = False
+            hint_stage = -1
+            continue
         if machine < 0:
             st.state_queue_barred[queue] = barred | _open_pools(st, j, st.w_stage_pools[g])
             is_barred = True
@@ -63,17 +69,7 @@ def dispatch_classes(st):
         one_queue = len(st.state_queue_root) == 1
         start_task(st, g, machine, False, startable(st, g, machine) if BATCHES and one_queue else 1)
         may_retry |= is_barred  # others may pass the job that barred
-        if EVICTS and st.state_i[EVICTING]:
-            may_retry = True  # the task may be evicted
     clear_dirty(st)
-
-
-@inlined
-def _may_pass(st):
-    """Tell whether what has started may be evicted, or let jobs pass that were barred."""
-    if EVICTS and st.state_i[EVICTING]:
-        return True
-    return CAPS and len(st.c_group_cap) > 0
 
 
 @part

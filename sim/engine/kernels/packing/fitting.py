@@ -247,6 +247,23 @@ def _scarcest(st, machine, n_resources):
 
 
 @part
+def first_tier(st, n):
+    """List the buckets of the highest tier among the `n` before the others; return their number."""
+    buckets, n_first, first = st.state_match, 0, 0
+    for i in range(n):
+        root = st.state_bucket_root[st.state_bucket_position[buckets[i]]]
+        tier = st.w_job_tier[st.w_stage_job[root]]
+        if tier < first:
+            n_first = 0
+        if n_first == 0 or tier == first:
+            bucket = buckets[n_first]
+            buckets[n_first] = buckets[i]
+            buckets[i] = bucket
+            n_first, first = n_first + 1, tier
+    return n_first
+
+
+@part
 def drop_capped(st, n):
     """Refuse those of the `n` listed buckets that a cap forbids; return how many are left."""
     if not (CAPS or st.state_i[HARD_CAPS]):

@@ -10,7 +10,8 @@ task itself and of those that run there already (DAGPS, §5; the formula is in
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_listed_before
 from sim.engine.kernels.faults.rates import remaining_s
-from sim.engine.kernels.packing.fitting import drop_capped, find_rigid
+from sim.engine.kernels.features import TIERS
+from sim.engine.kernels.packing.fitting import drop_capped, find_rigid, first_tier
 from sim.engine.kernels.packing.score import (
     eta,
     first_queue,
@@ -34,8 +35,10 @@ def best_overbooking(st, machine):
     n = drop_capped(st, find_rigid(st, machine, st.state_i[N_REFUSED]))
     if n == 0:
         return -1
+    if TIERS:
+        n = first_tier(st, n)
     first = first_queue(st, n)
-    owed = owed_queue(st, first)
+    owed = owed_queue(st, first, st.state_bucket_root[st.state_bucket_position[st.state_match[0]]])
     n_residents = _load_residents(st, machine)
     if n_residents == 0:
         return -1

@@ -10,13 +10,14 @@ those that start a task are found at the top of its heap.
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import begin_batches
 from sim.engine.kernels.buckets import end_dispatch, gang_kind, is_listed_before, mark_tried
-from sim.engine.kernels.features import BATCHES, GANGS, OVERBOOK, SCORED
+from sim.engine.kernels.features import BATCHES, GANGS, OVERBOOK, SCORED, TIERS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.packing.fitting import (
     alignment,
     drop_capped,
     filter_fitting,
     find_fitting,
+    first_tier,
     has_min_room,
     set_min_demand,
 )
@@ -113,7 +114,7 @@ def _fill(st, machine, is_freed):
             end = st.state_i[N_BUCKETS if is_freed else N_NEW]
             n = find_fitting(st, machine, st.state_i[N_REFUSED], end)
         n = drop_capped(st, n)
-        if n == 0 or not _start_best(st, machine, n):
+        if n == 0 or not _start_best(st, machine, first_tier(st, n) if TIERS else n):
             return
 
 

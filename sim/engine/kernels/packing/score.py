@@ -9,7 +9,8 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind
-from sim.engine.kernels.features import CAPS, GANGS
+from sim.engine.kernels.features import CAPS, GANGS, TIERS
+from sim.engine.kernels.heaps import has_other_tier
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.packing.fitting import is_within_cap
 from sim.engine.kernels.resources import demand_row, takes_room
@@ -91,11 +92,11 @@ def queue_before(st, a, b):
 
 
 @part
-def owed_queue(st, queue):
+def owed_queue(st, queue, g):
     """Return the queue of the tier of `queue` that must be served first, -1 for none.
 
     Of those with a task that lacks nothing but room it is the one of greatest deficit, if the
-    deficit reaches the limit of unfairness.
+    deficit reaches the limit of unfairness; a task of partitions of the same tier as stage `g`.
     """
     if not queues_compete(st):
         return -1
@@ -108,7 +109,7 @@ def owed_queue(st, queue):
             or (owed == max_deficit and best >= 0)
         ):
             continue
-        if _tier(st, q) == _tier(st, queue) and _wants_room(st, q):
+        if _tier(st, q) == _tier(st, queue) and _wants_room(st, q, g):
             best, max_deficit = q, owed
     return best
 
@@ -127,14 +128,16 @@ def is_eligible(st, position, first, owed):
 
 
 @part
-def _wants_room(st, queue):
-    """Tell whether a task that waits in `queue` could start if there were room."""
-    if not (CAPS or GANGS or st.state_i[HARD_CAPS]):
+def _wants_room(st, queue, g):
+    """Tell whether a task in `queue`, of the tier of `g`, could start if there were room."""
+    if not (CAPS or GANGS or TIERS or st.state_i[HARD_CAPS]):
         return True
     for position in range(st.state_i[N_BUCKETS]):
         if st.state_bucket_queue[position] != queue:
             continue
         if GANGS and st.state_bucket_kind[position] == gang_kind(st):
+            continue
+        if TIERS and has_other_tier(st, st.state_bucket_root[position], g):
             continue
         if is_within_cap(st, position):
             return True

@@ -1,16 +1,18 @@
 """Gang scheduling: a job starts once its minimum parallelism fits, and then holds those slots."""
 
+import math
+
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, list_bucket, regroup
 from sim.engine.kernels.choosing.choice import score
-from sim.engine.kernels.features import CAPS, CHOOSES, DYNAMIC_ORDER, LIMITS
+from sim.engine.kernels.features import CAPS, CHOOSES, DYNAMIC_ORDER, LIMITS, PREEMPTS
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import within_cap
-from sim.engine.kernels.state import LAUNCH, MACHINE_CHOICE, N_BUCKETS, N_REFILL, NOW
+from sim.engine.kernels.state import LAUNCH, MACHINE_CHOICE, N_BUCKETS, N_PLACED, N_REFILL, NOW
 from sim.engine.kernels.waiting import goes_before, update_rank
 
 
@@ -101,6 +103,11 @@ def admit_gang_to(st, j, first, end):
 def begin_gang(st, j):
     """Launch gang job `j`, which has just taken its slots, and start what is ready in them."""
     st.state_job_idle_held[j] = st.w_job_min_tasks[j]
+    if PREEMPTS:
+        st.state_job_admitted[j] = st.state_f[NOW]
+        st.state_job_nth[j] = st.state_i[N_PLACED]
+        st.state_i[N_PLACED] += 1
+        st.state_job_leaves[j] = math.inf
     if CAPS:
         note_running(st, j)
     if st.state_i[LAUNCH]:

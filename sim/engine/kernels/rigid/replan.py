@@ -73,6 +73,7 @@ from sim.engine.kernels.rigid.replan_registers import (
 )
 from sim.engine.kernels.rigid.rigid import begin_merge, is_holding, next_merged
 from sim.engine.kernels.state import HARD_CAPS, N_ARRIVED, N_HOLES, N_SCAN, NOW, UNIT
+from sim.engine.kernels.windows import is_closed
 
 
 @inlined
@@ -425,6 +426,29 @@ def _plan_job(st, now, j, may_wait):
         if not is_reserved(st, start, start + limit):
             return start, was_tried
         later = start
+
+
+@part
+def is_closed_to_start(st, j, machine):
+    """Tell whether a window closes `machine` to job `j`, if it starts now."""
+    begin = _clock(st) - st.p_replan_s[CLOCK]
+    return is_closed(st, j, machine, begin, begin + limit_s(st, j))
+
+
+@part
+def start_first(st, j):
+    """Start job `j` now, whatever is planned for others; False if it does not fit."""
+    _note_events(st)
+    list_free(st)
+    allow_usable(st, j, False)
+    if WINDOWS:
+        drop_closed(st, j, _clock(st), _clock(st) + limit_s(st, j))
+    if not may_fit(st, j) or list_room(st, j) < job_width(st, j):
+        return False
+    choose_nodes(st, j)
+    _start(st, j)
+    _note_update(st)
+    return True
 
 
 @part

@@ -60,6 +60,7 @@ from sim.engine.kernels.state import (
     RELEASED,
     RESERVATIONS,
 )
+from sim.engine.kernels.windows import is_closed
 
 ALL_JOBS = 2**31 - 1
 
@@ -281,6 +282,25 @@ def _reserve_now(st, j):
     if _first_conflict(st, 0, j) >= 0:
         return False
     _occupy(st, 0, j, 1)
+    return True
+
+
+@part
+def is_closed_to_start(st, j, machine):
+    """Tell whether a window closes `machine` to job `j`, if it starts now."""
+    now = st.state_f[NOW]
+    return is_closed(st, j, machine, now, max(planned_end(st, now, j), now))
+
+
+@part
+def start_first(st, j):
+    """Start job `j` now, whatever is reserved for others; False if it does not fit."""
+    if PLACES and st.state_i[BY_PLACE]:
+        count_free(st)
+    _build_profile(st)
+    if not _reserve_now(st, j):
+        return False
+    _start(st, j)
     return True
 
 

@@ -9,9 +9,11 @@ the one that is to be served next comes first, as they are now.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import CAPS, GANGS, PLACES
+from sim.engine.kernels.features import CAPS, GANGS, PLACES, TIERS
+from sim.engine.kernels.heaps import has_other_tier, is_of_higher_tier
 from sim.engine.kernels.launch import next_lag
 from sim.engine.kernels.passing import is_passed_over
+from sim.engine.kernels.scanlist import stage_at
 from sim.engine.kernels.state import BY_PLACE, HARD_CAPS, LAUNCH, N_SCAN, NOW
 from sim.engine.kernels.waiting import precedes
 
@@ -101,9 +103,9 @@ def begin_merge(st):
 
 @inlined
 def next_merged(st):
-    """Return the next position of all queues, by rank, key and row of the stage.
+    """Return the next position of all queues, by tier, rank, key and row of the stage.
 
-    Of weighted ones, whose organisations have no caps, by queue before that.
+    Of weighted ones, whose organisations have no caps, by tier and queue before that.
     """
     best = -1
     for q in range(len(st.state_queue_next)):
@@ -112,6 +114,9 @@ def next_merged(st):
             continue
         if best < 0:
             best = position
+        elif TIERS and has_other_tier(st, stage_at(st, position), stage_at(st, best)):
+            is_higher = is_of_higher_tier(st, stage_at(st, position), stage_at(st, best))
+            best = position if is_higher else best
         elif st.state_i[HARD_CAPS] or len(st.c_org_weight) == 1:
             best = position if _ranks_before(st, position, best) else best
         elif precedes(st, q, st.state_scan_queue[best]):
@@ -149,5 +154,7 @@ def sink(st, base, end, k):
 
 @part
 def _goes_first(st, a, b):
+    if TIERS and st.w_job_tier[a] != st.w_job_tier[b]:
+        return st.w_job_tier[a] < st.w_job_tier[b]
     key_a, key_b = st.p_job_fill_key[a], st.p_job_fill_key[b]
     return key_a < key_b or (key_a == key_b and st.state_job_position[a] < st.state_job_position[b])

@@ -119,7 +119,7 @@ def test_few_cells_wait_at_a_time() -> None:
 
 
 def test_of_very_many_tasks_the_first_end_one_after_the_other_and_so_do_all() -> None:
-    batches = TaskQueue(work(2_000_000), slots=12_800)
+    batches = TaskQueue(work(500_000), slots=12_800)
     first = [take(batches) for _ in range(1_000)]
     longest = 12_800 / MAX_BATCHES_PER_S
     parts = [batches.flush_policy(batch).flush_s for batch in first]

@@ -38,8 +38,19 @@ ADDRESSES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
-@pytest.mark.parametrize("place", ["path", "after", "transforms", "policy", "cluster"])
+PLACES = ("path", "after", "transforms", "policy", "cluster")
+EVERYWHERE = [
+    pytest.param(
+        *(address, place),
+        marks=() if place == "path" or column % 4 == row - 1 else pytest.mark.long,
+    )
+    for row, place in enumerate(PLACES)
+    for column, address in enumerate(ADDRESSES)
+]
+"""Each address in each place; without the long lane all as a path, and each elsewhere once."""
+
+
+@pytest.mark.parametrize(("address", "place"), EVERYWHERE)
 def test_an_address_that_is_not_listed(
     good: Entries, box: Sandbox, listener: Listener, address: str, place: str
 ) -> None:

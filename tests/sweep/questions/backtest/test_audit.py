@@ -10,10 +10,11 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
+from sim.workload.node_names import expand
 from sweep.questions.backtest.audit import _replay as fast_replay
 from sweep.questions.backtest.audit import audit
+from sweep.questions.backtest.capacity import logged_size
 from sweep.questions.backtest.findings import MAX_HEAD_COULD_START
-from sweep.questions.backtest.node_lists import expand
 from sweep.questions.backtest.recorded_use import pools, recorded
 from tests.sweep.questions.backtest.audit_reference import replay, use_at
 
@@ -225,6 +226,68 @@ def test_jobs_that_were_held_back_are_counted() -> None:
     assert any(
         sentence.startswith("1 of the jobs was free to start") for sentence in delayed.sentences
     )
+
+
+def test_causes_of_late_releases_are_counted_apart() -> None:
+    rows = [(0, 0, 100, 1), *[(10, 200, 300, 1)] * 4, (50, 100, 200, 2)]
+    w = log(
+        rows,
+        recorded_eligible_s=[0.0, 60.0, 60.0, 60.0, 11.0, 50.0],
+        recorded_submit_s=[0.0, 10.0, 10.0, 10.0, 10.0, 10.0],
+        delayed_by=["", "throttle", "throttle", "dependency", "", "hold"],
+        reason=["", "JobArrayTaskLimit", "QOSMaxCpuPerUserLimit", "Dependency", "Priority", ""],
+    )
+    sentences = audit(w, sim.Cluster.slots(2)).sentences
+    assert (
+        "4 of the jobs were free to start only later than submitted: 2 elements of arrays under a "
+        "throttle and 1 job that depends on others, which are simulated from submission on (the "
+        "audit counts from when free); 1 held: audit, waits and simulations count from then."
+    ) in sentences
+    assert (
+        "The log's last reason is a throttle, limit or dependency for 3 of 6 jobs with 67 % of the "
+        "wait (throttle 1, limit 1, dependency 1)."
+    ) in sentences
+    assert "limits of users, accounts or QOS, as its reasons say" in sentences[0]
+
+
+def test_resources_that_are_not_read_are_named() -> None:
+    account = {"gpu_s": {"by_option": 5.0}, "mem_gib_s": {"by_option": 0.0}}
+    w = log([(0, 0, 100, 2), (10, 100, 200, 2)]).with_meta({"report": {"account": account}})
+    sentences = audit(w, sim.Cluster.slots(2)).sentences
+    assert any("GPUs of the log are not read (+trace.tasks=nodes" in text for text in sentences)
+
+
+@pytest.mark.parametrize("machines_of", ["pool", "classes", "log"])
+def test_a_partition_has_the_nodes_that_it_used(tmp_path: Path, machines_of: str) -> None:
+    # n1 and n2 have 8 CPUs, n3 has 16 and 4 GPUs; a job of the partition g waits for GPUs
+    jobs = [
+        ("c", 0, 0, 10, 8, 0, "n1"), ("c", 0, 0, 10, 8, 0, "n2"), ("g", 0, 0, 10, 8, 4, "n3"),
+        ("g", 0, 0, 3, 8, 0, "n3"), ("g", 1, 10, 20, 4, 2, "n3"), ("c", 2, 10, 20, 1, 0, "n1"),
+    ]  # fmt: skip
+    lines = ["JobID|Partition|Submit|Start|End|State|AllocCPUS|NNodes|AllocTRES|NodeList"]
+    for i, (name, submit, start, end, cpus, gpus, node) in enumerate(jobs):
+        times = "|".join(f"2026-03-01T09:00:{second:02}" for second in (submit, start, end))
+        tres = f"cpu={cpus},mem=1G,node=1" + f",gres/gpu={gpus}" * (gpus > 0)
+        lines.append(f"{i}|{name}|{times}|COMPLETED|{cpus}|1|{tres}|{node}")
+    (tmp_path / "log.txt").write_text("\n".join(lines) + "\n")
+    w = sim.read_trace("sacct", tmp_path / "log.txt", tasks="nodes")
+    kinds = [
+        {"count": 2, "cpu": 8, "mem": 2, "class": "c"},
+        {"count": 1, "cpu": 16, "mem": 2, "gpu": 4, "class": "g"},
+    ]
+    by_log = logged_size(w)
+    assert by_log.n_slots == 32
+    mixed = sim.Cluster.mixed(kinds)
+    cluster = {"pool": sim.Cluster.slots(32), "classes": mixed, "log": by_log.build()}[machines_of]
+    checked = audit(w, cluster, grace_s=0.0)
+    # 8 CPUs of n3 are free from 3 s on, but no GPU; n1 and n2 are taken until 10 s
+    assert {pool.name: pool.head_could_start for pool in checked.pools} == {"c": 0.0, "g": 0.0}
+    machines = mixed if machines_of == "classes" else by_log.build()
+    index = [w.resources.index("cpu"), w.resources.index("gpu")]
+    lines_of = pools(recorded(w, machines), w, machines)
+    assert {pool.name: pool.capacity[index].tolist() for pool in lines_of} == {
+        "c": [16, 0], "g": [16, 4],
+    }  # fmt: skip
 
 
 def test_the_first_sentence_has_what_the_reader_warns_of() -> None:

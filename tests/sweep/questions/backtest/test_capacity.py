@@ -51,12 +51,15 @@ def test_kinds_of_nodes_by_their_names(tmp_path: Path) -> None:
         "slots"
     )
     more = logged_size(
-        sim.read_trace("sacct", sacct(tmp_path / "log.txt", [*KINDS, (2, "c3"), (4, "g2")]))
+        sim.read_trace(
+            "sacct", sacct(tmp_path / "log.txt", [*KINDS, (9, "c3"), (5, "g2"), (2, "c4")])
+        )
     )
-    assert more.n_slots == 104 + 16 + 8
-    assert more.sentence.endswith(
+    assert more.n_slots == 104 + 16 + 8 + 2
+    assert (
         "; nodes of like names are taken to be alike, though less was ever in use on 2 of them"
-    )
+    ) in more.sentence
+    assert "1 of at least 2 slots" in more.sentence  # much less was in use on c4: another kind
 
 
 def test_tasks_of_nodes_have_machines_of_each_resource(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sim.base.arrays import offsets
 from sweep.questions.backtest.node_lists import Nodes
 from sweep.questions.backtest.node_shares import shares
-from sweep.questions.backtest.node_sizes import families, least_sizes
+from sweep.questions.backtest.node_sizes import families, kinds_of_nodes, least_sizes
 
 N_NODES = 4
 Use = tuple[int, int, int, set[int]]
@@ -42,26 +42,57 @@ def columns(rows: list[Use], names: tuple[str, ...] = ("n0", "n1", "n2", "n3")) 
     return begin, begin + [row[1] for row in rows], room, stage, nodes
 
 
-def least_by_subsets(rows: list[Use]) -> int:
-    """Return the least size of equal nodes: of each set of them, what must have been in it."""
-    minimum = 0
-    for now in {row[0] for row in rows}:
-        on = [row for row in rows if row[0] <= now < row[0] + row[1]]
-        for n in range(1, N_NODES + 1):
-            for group in map(set, combinations(range(N_NODES), n)):
-                inside = [
-                    amount if nodes <= group else len(nodes & group) * min(1, amount // len(nodes))
+def most_inside(rows: list[Use]) -> dict[tuple[int, ...], int]:
+    """Return what must have been in use at one time on each set of nodes."""
+    amounts_inside = {}
+    for n in range(1, N_NODES + 1):
+        for group in combinations(range(N_NODES), n):
+            inside = [0]
+            for now in {row[0] for row in rows}:
+                on = [row for row in rows if row[0] <= now < row[0] + row[1]]
+                amounts = [
+                    amount
+                    if nodes <= {*group}
+                    else len(nodes & {*group}) * min(1, amount // len(nodes))
                     for _, _, amount, nodes in on
                 ]
-                minimum = max(minimum, -(-sum(inside) // n))
-    return minimum
+                inside.append(sum(amounts))
+            amounts_inside[group] = max(inside)
+    return amounts_inside
 
 
 @settings(max_examples=150, deadline=None)
 @given(uses)
 def test_sizes_are_the_least_that_the_log_allows(rows: list[Use]) -> None:
     sizes = least_sizes(*columns(rows))
-    assert sizes.size.tolist() == [least_by_subsets(rows)] * N_NODES
+    minima = most_inside(rows)
+    assert all(sizes.size[[*group]].sum() >= amount for group, amount in minima.items())
+    if len({*sizes.kind.tolist()}) == 1:
+        minimum = max(-(-amount // len(group)) for group, amount in minima.items())
+        assert sizes.size.tolist() == [minimum] * N_NODES
+
+
+def test_each_node_is_sized_by_what_ran_there() -> None:
+    names = tuple(f"n{i:02}" for i in range(9))
+    peaks = [16, 14, 16, 32, 64, 24, 32, 48, 3]
+    alone: list[Use] = [(0, 9, amount, {i}) for i, amount in enumerate(peaks)]
+    sizes = least_sizes(*columns(alone, names))
+    # of like names there are kinds: sizes that several nodes have, and the largest
+    assert sizes.size.tolist() == [16, 16, 16, 32, 64, 32, 32, 64, 3]
+    assert sizes.n_alike == 3
+    # a job on several nodes may have had more of any of them; none of another kind grows
+    sizes = least_sizes(*columns([*alone, (9, 5, 34, {0, 1})], names))
+    assert sizes.size.tolist() == [17, 17, 17, 32, 64, 32, 32, 64, 3]
+
+
+def test_of_a_kind_by_the_first_resource_others_may_be_alike() -> None:
+    peak, known = np.array([250, 140, 78, 60, 0]), np.array([True] * 4 + [False])
+    kind, size = kinds_of_nodes(peak, known, np.zeros(5, np.int64), 4, only_largest=True)
+    assert size.tolist() == [250, 250, 250, 60, 60]
+    assert kind[0] == kind[2] != kind[3] != kind[4]
+    gpus = np.array([4, 4, 0])
+    size = kinds_of_nodes(gpus, gpus >= 0, np.zeros(3, np.int64), 4, only_largest=True)[1]
+    assert size.tolist() == [4, 4, 0]
 
 
 @settings(max_examples=100, deadline=None)
@@ -89,7 +120,7 @@ def test_shares_add_up(rows: list[Use], size: int) -> None:
 def test_two_nodes_of_24(rows: list[Use]) -> None:
     begin, end, room, stage, nodes = columns(rows)
     sizes = least_sizes(begin, end, room, stage, nodes)
-    assert set(sizes.size.tolist()) == {24}
+    assert sizes.size[:2].tolist() == [24, 24]
     assert sizes.is_spread
     size = sizes.size[:, None]
     _, node, share = shares(begin, end, room[:, None], stage, nodes, size)
@@ -102,13 +133,13 @@ def test_a_job_has_some_of_each_of_its_nodes() -> None:
     # 24 of the first are taken, so that a job on both of them shows it to be larger
     rows: list[Use] = [(0, 9, 24, {0}), (0, 9, 6, {0, 1})]
     sizes = least_sizes(*columns(rows))
-    assert set(sizes.size.tolist()) == {25}
+    assert sizes.size[:2].tolist() == [25, 25]  # nothing is known of the second but its name
     assert not sizes.is_spread
 
 
 def test_nodes_of_other_names_may_have_other_sizes() -> None:
     names = ("c1", "c2", "g1", "g2")
-    rows: list[Use] = [(0, 9, 16, {0}), (0, 9, 2, {1}), (0, 9, 8, {2}), (0, 9, 24, {2, 3})]
+    rows: list[Use] = [(0, 9, 16, {0}), (0, 9, 9, {1}), (0, 9, 8, {2}), (0, 9, 24, {2, 3})]
     sizes = least_sizes(*columns(rows, names))
     assert sizes.size.tolist() == [16, 16, 16, 16]
     assert (sizes.is_spread, sizes.n_alike) == (True, 1)

@@ -74,8 +74,8 @@ def test_a_log_of_early_starts_alone_is_refused() -> None:
             {"submit_s": [0.0, 100.0], "recorded_submit_s": [0.0, 1.0],
              "recorded_eligible_s": [0.0, 100.0]},
             1.0,
-            "1 of the jobs was free to start only later than submitted (a begin time, a "
-            "dependency, a limit of an array): audit, waits and simulations count from then.",
+            "1 of the jobs was free to start only later than submitted: 1 for a reason that the "
+            "log does not name: audit, waits and simulations count from then.",
         ),
         # it left it at its submission
         (

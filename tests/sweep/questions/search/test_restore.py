@@ -43,6 +43,8 @@ def test_a_table_of_changes_and_what_restores_todays_waits(fixed: Command) -> No
     assert rows["load=2"]["cost_month"] == pytest.approx(730)
     assert rows["load=2"]["restored_cost_month"] == pytest.approx(1460)
     text = " ".join(ran.out.split())
+    assert rows["nodes=+20"]["adds"] == "20 slots more (a pool has no nodes)"
+    assert "fifo: nodes=+20: 20 slots more (a pool has no nodes)." in text
     assert (
         "fifo: load=2: p95 wait 12.00 s (today 6.000 s); 20 slots restore it (10 more, 1,460 a "
         "month)." in text

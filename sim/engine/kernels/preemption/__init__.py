@@ -1,0 +1,1 @@
+"""Preemption: running jobs are stopped for waiting ones."""

@@ -1,0 +1,214 @@
+"""Room on trial: which units have to stop so that a waiting gang, or task, can start."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.base.jit import inlined, late, part
+from sim.engine.kernels.buckets import is_waiting_gang
+from sim.engine.kernels.choosing.devices import release, take_again
+from sim.engine.kernels.features import CHOOSES, GANGS, REPLANS, RESERVES, WINDOWS
+from sim.engine.kernels.held_slots import slots_on
+from sim.engine.kernels.jobs import HELD
+from sim.engine.kernels.preemption.units import (
+    BY_SHARE,
+    UNLISTED,
+    is_below,
+    job_of,
+    may_evict,
+    stops_before,
+    took_room_s,
+)
+from sim.engine.kernels.resources import demand_row, fits, is_kept, move, within_cap
+from sim.engine.kernels.state import CONSTRAINED, NOW, PREEMPTS_BY, RESERVATIONS
+from sim.engine.kernels.waiting import queue_use
+from sim.engine.kernels.windows import is_closed_now
+
+closed_by_end = late("sim.engine.kernels.rigid.reserve.is_closed_to_start", RESERVES)
+closed_in_plan = late("sim.engine.kernels.rigid.replan.is_closed_to_start", REPLANS)
+
+
+@inlined
+def release_enough(st, g, n_units):
+    """Give back units until stage `g` can start, in ``state_victim``; return how many, 0 for none.
+
+    None if it could start without, or not at all.
+    """
+    if n_units == 0:
+        return 0
+    total = 0
+    for machine in range(len(st.state_mach_slot)):
+        st.state_mach_room[machine] = room_on(st, g, machine)
+        total += st.state_mach_room[machine]
+    if can_start(st, g, total):
+        return 0
+    n = 0
+    for left in range(n_units, 0, -1):
+        best = 0
+        for i in range(1, left):
+            if stops_before(st, st.state_unit[i], st.state_unit[best]):
+                best = i
+        unit = st.state_unit[best]
+        st.state_unit[best] = st.state_unit[left - 1]
+        st.state_unit[left - 1] = unit
+        total += _give_back(st, g, unit)
+        if not _has_right(st, g, unit):
+            total += _take_again(st, g, unit)
+            continue
+        st.state_victim[n] = unit
+        st.state_job_evicted[job_of(st, unit)] += 1
+        n += 1
+        if can_start(st, g, total):
+            return n
+    for i in range(n - 1, -1, -1):
+        _take_again(st, g, st.state_victim[i])
+    return 0
+
+
+@inlined
+def spare(st, g, n):
+    """Take back units that need not stop, then all; return how many of ``state_victim`` stop."""
+    total = 0
+    for machine in range(len(st.state_mach_slot)):
+        total += st.state_mach_room[machine]
+    for i in range(n - 1, -1, -1):
+        unit = st.state_victim[i]
+        change = _take_again(st, g, unit)
+        if can_start(st, g, total + change):
+            total += change
+            st.state_victim[i] = UNLISTED
+        else:
+            _give_back(st, g, unit)
+    n_left = 0
+    for i in range(n):
+        if st.state_victim[i] != UNLISTED:
+            st.state_victim[n_left] = st.state_victim[i]
+            n_left += 1
+    for i in range(n_left):
+        _take_again(st, g, st.state_victim[i])
+    return n_left
+
+
+@part
+def room_on(st, g, machine):
+    """Count the slots of the gang of stage `g`, or its tasks (one at most), with room there now."""
+    j = st.w_stage_job[g]
+    if WINDOWS and _is_closed(st, j, machine):
+        return 0
+    if GANGS and is_waiting_gang(st, j):
+        return slots_on(st, j, machine)
+    row = demand_row(st, g)
+    if is_kept(st, st.w_stage_demand, row, machine) or not fits(st, row, machine):
+        return 0
+    return 1
+
+
+@part
+def _is_closed(st, j, machine):
+    """Tell whether a window closes `machine` to job `j`, by its expected end if jobs have one."""
+    if REPLANS:
+        return closed_in_plan(st, j, machine)
+    if RESERVES and st.state_i[RESERVATIONS] > 0:
+        return closed_by_end(st, j, machine)
+    return is_closed_now(st, j, machine)
+
+
+@part
+def can_start(st, g, total):
+    """Tell whether stage `g` can start where so many of its slots find room."""
+    j = st.w_stage_job[g]
+    if GANGS and is_waiting_gang(st, j):
+        n = st.w_job_min_tasks[j]
+        return total >= n and within_cap(st, j, st.w_job_slot, j, n)
+    return total >= 1 and within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1)
+
+
+@part
+def _has_right(st, g, unit):
+    """Tell whether the job of stage `g` may preempt `unit`, whose room is given back.
+
+    By their shares not what starts now: it may be what stopped for that share.
+    """
+    j, k = st.w_stage_job[g], job_of(st, unit)
+    if is_below(st, j, k) or may_evict(st, j, k):
+        return True
+    if not st.state_i[PREEMPTS_BY] & BY_SHARE:
+        return False
+    if took_room_s(st, unit) == st.state_f[NOW]:
+        return False
+    org_j, org_k = st.w_job_org[j], st.w_job_org[k]
+    if org_j != org_k:
+        mine = _use_with(st, g, st.state_org_used, org_j) / st.c_org_weight[org_j]
+        return mine <= queue_use(st, st.state_org_used, org_k) / st.c_org_weight[org_k]
+    queue_j, queue_k = st.state_job_queue[j], st.state_job_queue[k]
+    n, weight = len(st.p_queue_weight), st.p_queue_weight
+    mine = _use_with(st, g, st.state_queue_used, queue_j) / weight[queue_j % n]
+    return mine <= queue_use(st, st.state_queue_used, queue_k) / weight[queue_k % n]
+
+
+@part
+def _use_with(st, g, used, row):
+    """Return the use in row `row` of `used` if stage `g` started, too."""
+    j = st.w_stage_job[g]
+    if GANGS and is_waiting_gang(st, j):
+        _add(used, row, st.w_job_slot, j, st.w_job_min_tasks[j])
+        use = queue_use(st, used, row)
+        _add(used, row, st.w_job_slot, j, -st.w_job_min_tasks[j])
+        return use
+    _add(used, row, st.w_stage_demand, demand_row(st, g), 1)
+    use = queue_use(st, used, row)
+    _add(used, row, st.w_stage_demand, demand_row(st, g), -1)
+    return use
+
+
+@part
+def _add(used, row, demand, demand_row_, times):
+    for r in range(used.shape[1]):
+        used[row, r] += times * demand[demand_row_, r]
+
+
+@part
+def _give_back(st, g, unit):
+    """Give back the room of `unit`; return by how many slots of stage `g` the room grows."""
+    return _move_unit(st, g, unit, -1)
+
+
+@part
+def _take_again(st, g, unit):
+    """Take the room of `unit` again; return by how many slots of stage `g` the room grows."""
+    return _move_unit(st, g, unit, 1)
+
+
+@part
+def _move_unit(st, g, unit, sign):
+    change, n_slots = 0, len(st.state_slot_task)
+    if GANGS and unit >= n_slots:
+        k = unit - n_slots
+        base = st.w_job_held0[k]
+        for i in range(base, base + st.state_job_idle_held[k]):
+            machine = st.state_held_machine[i]
+            bits = st.state_held_devices[i] if CHOOSES else 0
+            change += _move_slot(st, g, k, machine, st.w_job_slot, k, bits, sign)
+    slot = st.state_unit_first[unit]
+    while slot >= 0:
+        h, machine = st.state_slot_stage[slot], st.state_slot_machine[slot]
+        k, bits = st.w_stage_job[h], st.state_slot_devices[slot] if CHOOSES else 0
+        if GANGS and st.state_slot_flag[slot] & HELD:
+            change += _move_slot(st, g, k, machine, st.w_job_slot, k, bits, sign)
+        else:
+            row = demand_row(st, h)
+            change += _move_slot(st, g, k, machine, st.w_stage_demand, row, bits, sign)
+        slot = st.state_unit_next[slot]
+    return change
+
+
+@part
+def _move_slot(st, g, k, machine, demand, row, bits, sign):
+    """Move the demand in `row` of job `k` on `machine`; return the change of `room_on`."""
+    if CHOOSES and st.state_i[CONSTRAINED]:
+        if sign < 0:
+            release(st, demand, row, machine, bits)
+        else:
+            take_again(st, demand, row, machine, bits)
+    move(st, k, machine, demand, row, sign)
+    old = st.state_mach_room[machine]
+    st.state_mach_room[machine] = room_on(st, g, machine)
+    return st.state_mach_room[machine] - old

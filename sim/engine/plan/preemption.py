@@ -1,0 +1,85 @@
+"""Preemption: which jobs may take the room of running ones, and which of these stop first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+
+from sim.base.errors import PolicyError
+
+
+class Right(IntFlag):
+    """By what a waiting job may preempt a running one; any of them suffices."""
+
+    LEVEL = 1
+    """Its ``preempts_below`` is above the other's ``preempt_level``."""
+    SHARE = 2
+    """Its queue uses no more for its weight than the other's, with it and without the other."""
+    LEVEL_IN_QUEUE = 4
+    """As LEVEL, if both are in the same queue."""
+    LIMIT = 8
+    """It runs fewer tasks than its ``run_limit``, and the other more than its own: tasks beyond it
+    are evicted. It goes with no other right. A gang's slots are no such tasks."""
+
+
+class Victims(IntEnum):
+    """Order in which running jobs stop."""
+
+    LOWEST_LEVEL = 0
+    """Those of the lowest ``preempt_level``; of equal ones the last started."""
+    LAST_STARTED = 1
+    """The last started; of equal ones those of the lowest level."""
+    LEAST_LOST = 2
+    """Those whose stop loses the least work; of equal ones those of the lowest level."""
+
+
+class WhenPreempted(IntEnum):
+    """Fate of a job that is preempted."""
+
+    REQUEUE = 0
+    """It waits again; the work since its last checkpoint is lost."""
+    CANCEL = 1
+    """It fails."""
+    SUSPEND = 2
+    """It waits again, and loses no work."""
+
+
+@dataclass(frozen=True)
+class Preemption:
+    """Preemption of running jobs.
+
+    A gang stops as a whole, and so does a job that is cancelled; other tasks stop one by one.
+    Victims are added in their order until the waiting job fits, and those that are not needed in
+    the end are spared, the last ones first.
+
+    Attributes
+    ----------
+    by : Right
+        By what a job may preempt another.
+    victims : Victims
+        Which stop first.
+    grace_s : float
+        Time that a victim goes on running before it stops, s. The job that preempts it waits, and
+        starts before all others once its victims have stopped.
+
+    Raises
+    ------
+    PolicyError
+        If `grace_s` is negative or not finite, or LIMIT is combined with another right.
+    """
+
+    by: Right = Right.LEVEL
+    victims: Victims = Victims.LOWEST_LEVEL
+    grace_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if Right.LIMIT in self.by and self.by != Right.LIMIT:
+            raise PolicyError(
+                f"preemption: by is {self.by!r}; Right.LIMIT goes with no other right, as jobs "
+                "could take room from each other in turn"
+            )
+        if not 0 <= self.grace_s < math.inf:
+            raise PolicyError(
+                f"preemption: grace_s is {self.grace_s}; valid: a finite number, 0 or more (s)"
+            )

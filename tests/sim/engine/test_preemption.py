@@ -1,0 +1,267 @@
+"""Preemption and checkpoints: worked by hand, and equal to the naive simulator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from sim.base.errors import InputError, PolicyError
+from sim.cluster.faults import Outages
+from sim.engine.plan import Preemption
+from tests.examples import COMPILED_WIDE, examples
+from tests.sim.engine.compared import compare
+from tests.sim.engine.random_worlds import LEAN, draw_with
+
+pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="in no wide variant")
+
+TWO = sim.Cluster.machines(2, cpu=1)
+
+
+def job(name, submit_s, *durations_s, gang=True, **more):
+    stages = [{"durations_s": list(durations_s), "demand": more.pop("demand", {"cpu": 1})}]
+    n = len(durations_s) if gang else 0
+    return {"job_id": name, "submit_s": submit_s, "min_tasks": n, "stages": stages, **more}
+
+
+def run(jobs, cluster=TWO, policy="priority", fit="strict", **preemption):
+    preemption.setdefault("by", "priority")
+    chosen = policies.build(policy, fit=fit, preemption=preemption)
+    return sim.simulate(sim.Workload.from_jobs(jobs), cluster, chosen, record="tasks")
+
+
+def times(result):
+    table = result.jobs
+    columns = (table["job_id"], table["start_s"], table["finish_s"])
+    return {
+        name: (start, end)
+        for name, start, end in zip(*(c.to_pylist() for c in columns), strict=True)
+    }
+
+
+def stops(result):
+    table = result.stops
+    columns = (table["job_id"], table["start_s"], table["stop_s"], table["reason"])
+    return [*zip(*(column.to_pylist() for column in columns), strict=True)]
+
+
+LOW = job("low", 0, 100.0, 100.0)
+HIGH = job("high", 25, 50.0, priority=2)
+
+
+@pytest.mark.parametrize("fit", ["strict", "skip", "pack"])
+@pytest.mark.parametrize(
+    ("checkpoint_s", "restart_s", "end_s"),
+    [
+        (None, 0.0, 75 + 100),  # all is lost
+        (10.0, 0.0, 75 + 80),  # 20 of 25 s are saved
+        (25.0, 0.0, 75 + 75),
+        (0.0, 0.0, 75 + 75),
+        (10.0, 5.0, 75 + 80 + 5),
+    ],
+)
+def test_a_gang_stops_whole_and_keeps_whole_intervals(fit, checkpoint_s, restart_s, end_s):
+    low = LOW | {"checkpoint_s": checkpoint_s, "restart_s": restart_s}
+    result = run([low, HIGH], fit=fit)
+    assert times(result) == {"low": (0, end_s), "high": (25, 75)}
+    assert stops(result) == [("low", 0, 25, "preempted")] * 2
+
+
+@pytest.mark.parametrize(
+    ("when", "end_s", "outcome", "reason"),
+    [("suspend", 150, "done", "preempted"), ("cancel", 25, "preempted", "cancelled")],
+)
+def test_what_becomes_of_a_victim(when, end_s, outcome, reason):
+    result = run([LOW | {"restart_s": 9.0}, HIGH], when=when)
+    assert times(result)["low"] == (0, end_s)
+    assert result.jobs["outcome"].to_pylist() == [outcome, "done"]
+    assert stops(result) == [("low", 0, 25, reason)] * 2
+
+
+def test_work_is_saved_again_and_again():
+    """Stopped at 25 and, having run from 75 on, at 100: 20 s are saved each time."""
+    low = LOW | {"checkpoint_s": 10.0}
+    again = job("again", 100, 30.0, priority=1)
+    assert times(run([low, HIGH, again]))["low"] == (0, 130 + 60)
+
+
+def test_only_what_is_needed_stops():
+    """Of four tasks of the lowest level the last started gives way to one, and two to the next."""
+    jobs = [
+        job("a", 0, 90.0, 90.0, gang=False),
+        job("b", 1, 90.0, gang=False),
+        job("c", 2, 90.0, gang=False, priority=1),
+        job("one", 10, 5.0, priority=3),
+        job("two", 12, 5.0, 5.0, priority=2),
+    ]
+    result = run(jobs, sim.Cluster.machines(4, cpu=1))
+    assert stops(result) == [
+        ("b", 1, 10, "preempted"),
+        ("a", 0, 12, "preempted"),
+        ("a", 0, 12, "preempted"),
+    ]
+    assert times(result)["one"] == (10, 15)
+    assert times(result)["two"] == (12, 17)
+
+
+@pytest.mark.parametrize(
+    ("victims", "stopped"),
+    [("lowest_level", "new"), ("last_started", "new"), ("least_lost", "saved")],
+)
+def test_the_order_of_victims(victims, stopped):
+    jobs = [
+        job("old", 0, 90.0),
+        job("saved", 1, 90.0, checkpoint_s=9.0),
+        job("new", 5, 90.0),
+        job("high", 10, 5.0, priority=2),
+    ]
+    result = run(jobs, sim.Cluster.machines(3, cpu=1), victims=victims)
+    assert [row[0] for row in stops(result)] == [stopped]
+
+
+def test_the_lowest_level_stops_first():
+    jobs = [job("old", 0, 90.0), job("new", 5, 90.0, priority=1), job("high", 10, 5.0, priority=2)]
+    assert [row[0] for row in stops(run(jobs))] == ["old"]
+
+
+def test_a_victim_may_preempt_others():
+    """The last started stops first, whatever its level, and then takes the room of the lowest."""
+    jobs = [job("old", 0, 90.0), job("new", 5, 90.0, priority=1), job("high", 10, 5.0, priority=2)]
+    result = run(jobs, victims="last_started")
+    assert stops(result) == [("old", 0, 10, "preempted"), ("new", 5, 10, "preempted")]
+    assert times(result)["new"] == (5, 100)
+
+
+def test_a_victim_that_is_not_needed_is_spared():
+    """The first victim is on the wrong machine: only the one on a machine of the class stops."""
+    cluster = sim.Cluster.mixed([{"class": "a", "cpu": 1}, {"class": "b", "cpu": 1}])
+    picky = job("high", 10, 5.0, priority=2)
+    picky["stages"][0]["runs_on"] = "a"
+    result = run([job("x", 0, 90.0, priority=1), job("y", 1, 90.0, priority=1), picky], cluster)
+    assert stops(result) == [("x", 0, 10, "preempted")]
+
+
+def test_nothing_stops_where_it_does_not_suffice():
+    jobs = [
+        job("low", 0, 90.0),
+        job("mid", 0, 90.0, priority=2),
+        job("high", 10, 5.0, 5.0, priority=1),
+    ]
+    result = run(jobs)
+    assert stops(result) == []
+    assert times(result)["high"] == (90, 95)
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_a_job_may_be_kept_from_preempting(may):
+    result = run([LOW, HIGH | {"preempts": may}])
+    assert times(result)["high"][0] == (25 if may else 100)
+
+
+def test_a_grace_time():
+    """The victim runs on for 10 s, and the job starts then, before one that came meanwhile."""
+    late = job("late", 30, 5.0, priority=1)
+    result = run([LOW, job("high", 25, 50.0, 50.0, priority=1), late], grace_s=10.0)
+    assert stops(result) == [("low", 0, 35, "preempted")] * 2
+    assert times(result)["high"] == (35, 85)
+
+
+def test_a_victim_that_ends_within_its_grace_time():
+    short = job("low", 0, 30.0, 30.0)
+    result = run([short, job("high", 25, 50.0, 50.0, priority=1)], grace_s=10.0)
+    assert stops(result) == []
+    assert times(result) == {"low": (0, 30), "high": (30, 80)}
+
+
+@pytest.mark.parametrize("policy", ["drf", "fair"])
+def test_queues_take_back_their_share(policy):
+    """Four slots: b takes two of a's, and no third, by which it would have more than a."""
+    jobs = [
+        job("a", 0, *[100.0] * 4, gang=False, user="a", queue="a"),
+        job("b", 10, *[50.0] * 3, gang=False, user="b", queue="b"),
+    ]
+    for row in jobs:
+        row["stages"][0]["demand"] = {"cpu": 1}
+    result = run(jobs, sim.Cluster.machines(4, cpu=1), policy, by="share")
+    assert stops(result) == [("a", 0, 10, "preempted")] * 2
+    assert times(result) == {"a": (0, 200), "b": (10, 110)}
+
+
+def test_hard_shares_preempt_within_their_queue():
+    cluster = sim.Cluster.machines(4, cpu=1).with_queues("hard", {"a": 0.5, "b": 0.5})
+    jobs = [
+        job("a1", 0, 90.0, 90.0, queue="a"),
+        job("b1", 0, 90.0, queue="b"),
+        job("a2", 10, 5.0, queue="a", priority=1),
+    ]
+    assert [row[0] for row in stops(run(jobs, cluster))] == ["a1", "a1"]
+
+
+def test_levels_by_quality_of_service():
+    jobs = [
+        job("scavenger", 0, 90.0, qos="low"),
+        job("normal", 0, 90.0, qos="normal"),
+        job("urgent", 10, 5.0, qos="high"),
+    ]
+    levels = {"low": 0, "normal": 1, "high": 2}
+    when = {"low": "cancel", "normal": "requeue"}
+    result = run(jobs, policy="fifo", by="qos", levels=levels, when=when)
+    assert stops(result) == [("scavenger", 0, 10, "cancelled")]
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative", "slurm"])
+def test_backfilling(policy):
+    jobs = [LOW | {"requested_s": 200.0}, HIGH | {"requested_s": 60.0}]
+    result = run(jobs, policy=policy, fit="skip")
+    assert times(result)["high"] == (25, 75)
+    assert {row[0] for row in stops(result)} == {"low"}
+
+
+def test_a_checkpoint_outlives_a_machine():
+    cluster = sim.Cluster.machines(1, cpu=1).with_outages(Outages.from_columns([0], [25.0], [40.0]))
+    low = job("low", 0, 100.0, checkpoint_s=10.0, restart_s=5.0)
+    result = sim.simulate(sim.Workload.from_jobs([low]), cluster, policies.build("fifo"))
+    assert times(result)["low"] == (0, 40 + 5 + 80)
+
+
+def test_a_failed_attempt_keeps_nothing():
+    low = sim.Workload.from_jobs([job("low", 0, 100.0, checkpoint_s=10.0)])
+    failing = low.with_failures({"task": [0], "after_s": [25.0], "lost": [-1]})
+    result = sim.simulate(failing, sim.Cluster.machines(1, cpu=1), policies.build("fifo"))
+    assert times(result)["low"] == (0, 125)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"by": "colour"}, "colour"),
+        ({"by": "qos"}, "levels does not say"),
+        ({"by": "priority", "levels": {"a": 1}}, "set by to that column"),
+        ({"victims": "youngest"}, "youngest"),
+        ({"when": "kill"}, "kill"),
+        ({"when": {"low": "cancel"}}, "names values of a column"),
+        ({"grace": 3}, "grace_s"),
+    ],
+)
+def test_options_that_do_not_go_together(options, words):
+    with pytest.raises(InputError, match=words):
+        run([LOW | {"qos": "low"}], **options)
+
+
+@pytest.mark.parametrize("grace_s", [-1.0, np.inf])
+def test_a_grace_time_is_a_number_of_seconds(grace_s):
+    with pytest.raises(PolicyError, match="grace_s"):
+        Preemption(grace_s=grace_s)
+
+
+def test_same_bits_in_random_worlds():
+    """Of every mechanism with preemption, and checkpoints without it."""
+    n_equal = 0
+    for number in range(examples(160)):
+        rng = np.random.default_rng([57, number])
+        on = set(LEAN[rng.integers(len(LEAN))]) | {str(rng.choice(["preemption", "checkpoints"]))}
+        result = compare(draw_with(rng, on))
+        assert not result.differs, (number, result.differs)
+        n_equal += not result.refused
+    assert n_equal >= examples(160) // 2
