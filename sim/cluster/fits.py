@@ -29,9 +29,10 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     slots at once, on any machines, each large enough for any of the job's tasks. In hard queues
     both stay within the queue's share: the whole quanta in share × total, for each resource; equal
     shares over the workload's queues where the cluster states none. In a pool of slots each task
-    takes one slot. With machine classes, it must be a machine on which the task may run; of devices
-    a task takes whole ones, or a part of one. Jobs that are rejected, as no partition admits them,
-    are not looked at, unless the cluster says that they are an error.
+    takes one slot. With machine classes, it must be a machine on which the task may run, and of the
+    job's advance reservation, if it asks for one; of devices a task takes whole ones, or a part of
+    one. Jobs that are rejected, as no partition admits them, are not looked at, unless the cluster
+    says that they are an error.
     """
     workload = with_default_times(workload, cluster)
     rejected = _check_admission(workload, cluster)
@@ -66,7 +67,9 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
         share = queue_quanta(workload, cluster, capacity.sum(axis=0))
         _check_queues(workload, demand, gangs, quantum, resources, share)
     check_caps(workload, cluster, demand, quantum, resources)
-    jobs_in(workload.columns, cluster.reservations)
+    _check_reservations(
+        workload, cluster, demand, capacity, runs_on, code.astype(np.int64), rejected
+    )
 
 
 def has_constraints(columns: Columns, cluster: Cluster) -> bool:
@@ -276,6 +279,32 @@ def _check_partition(workload: Workload, cluster: Cluster, job: int) -> None:
             f"none; {did_you_mean(text, known)}its partitions: {', '.join(known)}",
             "no such partition",
         )
+
+
+def _check_reservations(
+    workload: Workload,
+    cluster: Cluster,
+    demand: I8,
+    capacity: I8,
+    runs_on: I8,
+    code: I8,
+    rejected: Mask,
+) -> None:
+    """Refuse jobs that ask for a reservation without a machine for some stage of theirs."""
+    reserved = cluster.reservations
+    own = np.where(rejected, -1, jobs_in(workload.columns, reserved)[0])
+    own = own[workload.columns.stage_job]
+    for r, name in enumerate(reserved.names):
+        fits = own != r
+        for m in np.unique(reserved.machine[reserved.code == r]):
+            fits |= (demand <= capacity[m]).all(axis=1) & ((runs_on >> code[m]) & 1 > 0)
+        if not fits.all():
+            stage = int(np.argmin(fits))
+            _fail(
+                f"{_stage(workload, stage)} is to run in reservation {name!r}, none of whose "
+                "machines it may use and fits; reserve larger machines, or drop the job",
+                "demand too large",
+            )
 
 
 def _check_admission(workload: Workload, cluster: Cluster) -> Mask:

@@ -315,6 +315,28 @@ def test_a_job_with_a_reservation_takes_none_of_the_first_in_order():
     assert result.job_start.tolist() == [0.0, 50.0, 3.0, 4.0]
 
 
+def test_a_job_fits_a_machine_of_its_reservation():
+    kinds = [{"class": "small", "cpu": 1}, {"class": "large", "cpu": 4}]
+    large = job("a", 1.0, 1.0, reservation="r")
+    large["stages"][0]["demand"] = {"cpu": 2}
+    cluster = sim.Cluster.mixed(kinds)
+    assert reserved([large], cluster, "fifo", ("r", 1, 2.0, 9.0)).job_start.tolist() == [2.0]
+    with pytest.raises(sim.InputError, match="to run in reservation 'r', none of whose machines"):
+        reserved([large], cluster, "fifo", ("r", 0, 2.0, 9.0))
+    large["stages"][0]["runs_on"] = "small"
+    large["stages"][0]["demand"] = {"cpu": 1}
+    with pytest.raises(sim.InputError, match="to run in reservation 'r', none of whose machines"):
+        reserved([large], cluster, "fifo", ("r", 1, 2.0, 9.0))
+
+
+def test_a_reservation_without_an_end_that_is_too_small_is_named():
+    jobs = [job("a", 1.0, 1.0, n=2, reservation="r")]
+    with pytest.raises(sim.base.errors.DeadlockError, match="a reservation has no end"):
+        reserved(
+            jobs, sim.Cluster.machines(2, cpu=1), "easy", {"name": "r", "machine": 1, "from_s": 0}
+        )
+
+
 def test_times_of_reservations_count_from_the_first_submission():
     """Jobs on epoch seconds: machine 0 is reserved from 4 s after the first on."""
     zero_s = 1_700_000_000.0
