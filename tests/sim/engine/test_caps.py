@@ -62,7 +62,7 @@ def test_each_user_runs_on_four_nodes(policy):
 
 
 def test_a_job_counts_all_of_its_nodes_from_its_first_start_to_its_end():
-    """Two tasks of the first, on 3 nodes, one after the other on a CPU: the second waits for both."""
+    """Two tasks of the first, on 3 nodes, one after the other: the second job waits for both."""
     jobs = [
         job("u1", 5.0, n=2, n_nodes=3, user="u", demand={"cpu": 2}),
         job("u2", 5.0, n_nodes=2, user="u"),
@@ -70,6 +70,13 @@ def test_a_job_counts_all_of_its_nodes_from_its_first_start_to_its_end():
     ]
     cluster = sim.Cluster.machines(1, cpu=3).with_limits(NODES_OF_USERS)
     assert starts(run(jobs, cluster, fit="skip")) == {"u1": 0, "u2": 10, "v": 0}
+
+
+def test_jobs_of_fewer_nodes_pass_like_ones_of_more():
+    """Tasks of one CPU each: the first and the third are of 3 nodes together."""
+    jobs = [job(f"u{n}", 10.0, n_nodes=n, user="u") for n in (2, 3, 1)]
+    cluster = sim.Cluster.machines(1, cpu=4).with_limits(NODES_OF_USERS)
+    assert starts(run(jobs, cluster, fit="skip")) == {"u2": 0, "u3": 10, "u1": 0}
 
 
 def test_a_cap_on_nodes_may_block():
