@@ -65,12 +65,8 @@ def check(config: Mapping[str, Any]) -> None:
     """Refuse a cluster that can't be built for any workload."""
     _check_keys("cluster", config, _KEYS)
     shape, count = config.get("shape"), config.get("count")
-    rules = config.get(PARTITIONS)
-    check_value(f"cluster.{PARTITIONS}", rules, Mapping[str, Any] | None)
-    if UNADMITTED_KEY in config:
-        check_value(f"cluster.{UNADMITTED_KEY}", config[UNADMITTED_KEY], Unadmitted)
+    _check_partitions(config)
     if isinstance(shape, list):
-        Cluster.mixed(shape).with_partitions(rules or {})
         if count is None:
             raise InputError(
                 "machines that differ need a cluster.count: 1 for those that are listed",
@@ -108,6 +104,16 @@ def check(config: Mapping[str, Any]) -> None:
     Cluster.slots(1).with_limits(config.get(LIMITS) or (), config.get(ACCOUNTS))
     check_value(f"cluster.{RESERVATIONS}", config.get(RESERVATIONS), list[Mapping[str, Any]] | None)
     Reservations.parse(config.get(RESERVATIONS) or (), f"cluster.{RESERVATIONS}")
+
+
+def _check_partitions(config: Mapping[str, Any]) -> None:
+    """Refuse kinds of machines, and rules of partitions that they do not name."""
+    rules, shape = config.get(PARTITIONS), config.get("shape")
+    check_value(f"cluster.{PARTITIONS}", rules, Mapping[str, Any] | None)
+    if UNADMITTED_KEY in config:
+        check_value(f"cluster.{UNADMITTED_KEY}", config[UNADMITTED_KEY], Unadmitted)
+    cluster = Cluster.mixed(shape) if isinstance(shape, list) else Cluster.slots(1)
+    cluster.with_partitions(rules or {})
 
 
 def cost_month(config: Mapping[str, Any], machines: float) -> float | None:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import I4, I8, filled, frozen
 from sim.cluster.cap_groups import Groups, cap_groups
-from sim.cluster.exclusive import PARTS
 from sim.cluster.fits import check_task_room, has_enforced_limits, max_running
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.fields import FIELDS
@@ -27,7 +26,6 @@ from sim.engine.layout.choice import (
 )
 from sim.engine.layout.classes import machine_pools
 from sim.engine.layout.columns import (
-    NO_CAP,
     demand_quanta,
     gang_slots,
     has_remote_penalty,
@@ -40,6 +38,7 @@ from sim.engine.layout.columns import (
     preemption_fields,
     required_free,
     resource_quanta,
+    scale_fields,
     weighted_work,
 )
 from sim.engine.layout.features import event_capacity, registers, select_features
@@ -75,9 +74,7 @@ def lay_out(
     capacity = machine_quanta(cluster, order, quantum)
     total = capacity.sum(axis=0)
     demand = demand_quanta(columns, cluster, resources)
-    org, org_cap, org_weight = organisations(columns, cluster, total)
-    counted = np.array([float(name != PARTS) for name in resources])
-    org_cap[:, counted == 0] = NO_CAP
+    org, org_cap, org_weight = organisations(columns, cluster, total, resources)
     n_queues = len(org_weight) * len(plan.queues.weight)
     remote = has_remote_penalty(columns, len(capacity))
     flags = registers(columns, cluster, plan, events, resources, record_tasks)
@@ -197,12 +194,9 @@ def lay_out(
         **window_fields(columns, cluster, mach_pool, "WINDOWS" in features),
         **choice,
         **speed_fields(columns, cluster, "CLASS_SPEEDS" in features),
-        "c_mach_scale": counted / np.maximum(capacity.max(axis=0), 1),
         "c_mach_pool": mach_pool if "CLASSES" in features else mach_pool[:1],
         "c_total": total,
-        "c_scale": np.where(total > 0, counted / np.maximum(total, 1), 0.0),
-        "c_alignment_scale": counted[:n_fit]
-        / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,
+        **scale_fields(resources, capacity, n_fit),
         "c_capacity": capacity if "CAPACITIES" in conditions_met else capacity[:1],
         "c_speed_time": speed_time,
         "c_speed": speed,

@@ -82,8 +82,25 @@ def required_free(demand: I8, n_rigid: int, n_fit: int) -> I8:
     return required
 
 
-def organisations(columns: Columns, cluster: Cluster, total: I8) -> tuple[I4, I8, F8]:
-    """Return each job's organisation, the caps [O, R] in quanta, and the weights [O]."""
+def scale_fields(resources: tuple[str, ...], capacity: I8, n_fit: int) -> dict[str, F8]:
+    """Return what amounts are multiplied by, to be shares: 0 for parts of machines."""
+    counted = np.array([float(name != PARTS) for name in resources])
+    total = capacity.sum(axis=0)
+    fitting = np.maximum(capacity[:, :n_fit], 1).astype(np.float64)
+    return {
+        "c_scale": np.where(total > 0, counted / np.maximum(total, 1), 0.0),
+        "c_mach_scale": counted / np.maximum(capacity.max(axis=0), 1),
+        "c_alignment_scale": counted[:n_fit] / fitting**2,
+    }
+
+
+def organisations(
+    columns: Columns, cluster: Cluster, total: I8, resources: tuple[str, ...]
+) -> tuple[I4, I8, F8]:
+    """Return each job's organisation, the caps [O, R] in quanta, and the weights [O].
+
+    Parts of machines have no cap.
+    """
     n_jobs = len(columns.job_submit)
     if cluster.queue_mode == "global":
         cap = np.full((1, len(total)), NO_CAP, dtype=np.int64)
@@ -93,7 +110,8 @@ def organisations(columns: Columns, cluster: Cluster, total: I8) -> tuple[I4, I8
     share = np.array([table[name] for name in names])
     cap = np.full((len(names), len(total)), NO_CAP, dtype=np.int64)
     if cluster.queue_mode == "hard":
-        cap = capacity_quanta(np.outer(share, total), np.ones(1))
+        is_parts = np.array([name == PARTS for name in resources])
+        cap = np.where(is_parts, NO_CAP, capacity_quanta(np.outer(share, total), np.ones(1)))
     return columns.job_queue, cap, share
 
 

@@ -309,6 +309,7 @@ def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool)
         ("running_jobs", [1, 2, 3]),
         ("running_jobs", [1, 2, 3]),
         ("submitted_jobs", [1, 2, 4]),
+        ("nodes", [2, 3]),
         ("nodes", [3, 5, 6]),
         *((name, [3, 4, 6, 6.5, 9]) for name in resources),
         *((f"{name}_minutes", [15, 40, 60.5]) for name in resources[:1]),

@@ -72,6 +72,13 @@ def test_a_job_counts_all_of_its_nodes_from_its_first_start_to_its_end():
     assert starts(run(jobs, cluster, fit="skip")) == {"u1": 0, "u2": 10, "v": 0}
 
 
+def test_jobs_of_fewer_nodes_pass_like_ones_of_more():
+    """Tasks of one CPU each: the first and the third are of 3 nodes together."""
+    jobs = [job(f"u{n}", 10.0, n_nodes=n, user="u") for n in (2, 3, 1)]
+    cluster = sim.Cluster.machines(1, cpu=4).with_limits(NODES_OF_USERS)
+    assert starts(run(jobs, cluster, fit="skip")) == {"u2": 0, "u3": 10, "u1": 0}
+
+
 def test_a_cap_on_nodes_may_block():
     jobs = [
         job("u1", 5.0, n_nodes=3, user="u"),

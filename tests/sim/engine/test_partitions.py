@@ -62,6 +62,19 @@ def test_a_reservation_is_kept_whatever_comes():
     assert starts(jobs, [NODE], HIGH, "conservative") == [0, 10, 12, 17]
 
 
+def test_backfilling_goes_by_tier_before_its_own_order():
+    """Until 10 the third may fill the second node, and the fourth, which is shorter; it is last."""
+    jobs = [
+        job(0.0, 10.0, partition="high"),
+        job(0.0, 2.0, partition="high"),
+        job(1.0, 5.0, n=2, partition="high"),
+        job(1.0, 5.0, partition="high"),
+        job(1.0, 3.0),
+    ]
+    assert starts(jobs, [NODE, NODE], HIGH, "easy", order="sjf") == [0, 0, 10, 2, 7]
+    assert starts(jobs, [NODE, NODE], {}, "easy", order="sjf") == [0, 0, 10, 5, 2]
+
+
 def test_slurm_s_planner_goes_by_tier():
     jobs = [job(0.0, 600.0), job(1.0, 60.0), job(2.0, 300.0, partition="high")]
     first, low, high = starts(jobs, [NODE], HIGH, "slurm")

@@ -242,6 +242,25 @@ def test_stage_lags_that_can_not_be_are_refused(lag: Any) -> None:
         cluster_checks.check(config(stage_lag_s=lag))
 
 
+def test_rules_of_partitions_go_by_kinds_of_machines(workload: Workload) -> None:
+    kinds = [{"cpu": 4, "partitions": ["batch*", "debug"]}]
+    rules = {"debug": {"tier": 2, "max_time_s": 600}}
+    built = clusters.build_for(
+        workload, config(shape=kinds, count=5, partitions=rules, unadmitted="error"), 1.0
+    ).cluster
+    assert built.rules["debug"].tier == 2
+    assert built.unadmitted == "error"
+    cluster_checks.check(config(shape=kinds, count=5, partitions=rules))
+    for changes, text in (
+        ({"partitions": {"debg": {}}}, "did you mean 'debug'"),
+        ({"partitions": [1]}, r"cluster\.partitions must be"),
+        ({"unadmitted": "drop"}, r"cluster\.unadmitted must be"),
+        ({"shape": "slots", "partitions": rules}, "unknown partition 'debug'"),
+    ):
+        with pytest.raises(InputError, match=text):
+            cluster_checks.check(config(**{"shape": kinds, "count": 5} | changes))
+
+
 @pytest.mark.parametrize("enforce", [1, "yes", 0.5])
 def test_limits_are_enforced_or_not(enforce: Any) -> None:
     with pytest.raises(InputError, match=r"cluster\.enforce_limits"):

@@ -26,7 +26,7 @@ preempt_for = late("sim.engine.kernels.preemption.preempt.preempt_for", PREEMPTS
 def dispatch_classes(st):
     """Start all tasks that may start now, in order, each in a pool that nobody before it keeps."""
     st.state_queue_barred[:] = 0
-    hint_stage, hint = -1, 0
+    hint_stage, hint_queue, hint = -1, -1, 0
     is_barred = may_retry = False
     while True:
         g = _first_unbarred(st)
@@ -55,7 +55,8 @@ def dispatch_classes(st):
             continue
         row, machine = demand_row(st, g), -1
         if within_cap(st, j, st.w_stage_demand, row, 1):
-            machine = machine_for(st, g, row, hint if g == hint_stage else 0, False)
+            is_same = g == hint_stage and queue == hint_queue  # the machines barred are those
+            machine = machine_for(st, g, row, hint if is_same else 0, False)
         if PREEMPTS and machine < 0 and preempt_for(st, g):
             st.state_queue_barred[:] = 0
             is_barred = may_retry = False
@@ -65,7 +66,7 @@ def dispatch_classes(st):
             st.state_queue_barred[queue] = barred | _open_pools(st, j, st.w_stage_pools[g])
             is_barred = True
             continue
-        hint_stage, hint = g, machine if st.state_queue_barred[queue] == barred else 0
+        hint_stage, hint_queue, hint = g, queue, machine
         one_queue = len(st.state_queue_root) == 1
         start_task(st, g, machine, False, startable(st, g, machine) if BATCHES and one_queue else 1)
         may_retry |= is_barred  # others may pass the job that barred
