@@ -10,17 +10,21 @@ from sim.base.errors import PolicyError
 
 
 class Right(IntFlag):
-    """By what a waiting job may preempt a running one; any of them suffices."""
+    """By what a waiting job may preempt a running one.
+
+    One of them; or LEVEL_IN_QUEUE and SHARE, of which either suffices.
+    """
 
     LEVEL = 1
     """Its ``preempts_below`` is above the other's ``preempt_level``."""
     SHARE = 2
-    """Its queue uses no more for its weight than the other's, with it and without the other."""
+    """Its queue uses no more for its weight than the other's, with it and without the other, whose
+    stop lowers that."""
     LEVEL_IN_QUEUE = 4
     """As LEVEL, if both are in the same queue."""
     LIMIT = 8
     """It runs fewer tasks than its ``run_limit``, and the other more than its own: tasks beyond it
-    are evicted. It goes with no other right. A gang's slots are no such tasks."""
+    are evicted. A gang's slots are no such tasks."""
 
 
 class Victims(IntEnum):
@@ -66,7 +70,7 @@ class Preemption:
     Raises
     ------
     PolicyError
-        If `grace_s` is negative or not finite, or LIMIT is combined with another right.
+        If `grace_s` is negative or not finite, or rights are combined that exclude each other.
     """
 
     by: Right = Right.LEVEL
@@ -74,10 +78,10 @@ class Preemption:
     grace_s: float = 0.0
 
     def __post_init__(self) -> None:
-        if Right.LIMIT in self.by and self.by != Right.LIMIT:
+        if self.by not in (*Right, Right.LEVEL_IN_QUEUE | Right.SHARE):
             raise PolicyError(
-                f"preemption: by is {self.by!r}; Right.LIMIT goes with no other right, as jobs "
-                "could take room from each other in turn"
+                f"preemption: by is {self.by!r}; valid: one right, or LEVEL_IN_QUEUE and SHARE: by "
+                "others together, jobs could take room from each other in turn for ever"
             )
         if not 0 <= self.grace_s < math.inf:
             raise PolicyError(

@@ -526,7 +526,7 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
 def fill_preemption(plan_seed: int, plan: Plan) -> None:
     """Fill rights, levels and victims at random."""
     rng, n = np.random.default_rng([plan_seed, 6]), len(plan.jobs["key"])
-    right = Right(int(rng.choice([1, 1, 1, 2, 3, 4, 6])))
+    right = Right(int(rng.choice([1, 1, 1, 2, 2, 4, 6])))
     grace_s = float(rng.choice([0.0, 0.0, 0.5, 1.25]))
     plan.preemption = Preemption(right, Victims(int(rng.integers(len(Victims)))), grace_s)
     level = rng.integers(0, 4, n).astype(float)

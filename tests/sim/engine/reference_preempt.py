@@ -116,7 +116,7 @@ class Preempting:
         jobs = [i for i in jobs if int(self.plan.jobs["queue"][i]) == level]
         return self._queue_use(jobs) / self.plan.queues.weight[level]
 
-    def _has_right(self, g, unit, chosen):
+    def _has_right(self, g, unit, chosen, before):
         j, k = int(self.c.stage_job[g]), self._job_of(unit)
         if self.plan.preemption.by == Right.LIMIT:
             return self._may_evict(j, k, sum(self._job_of(other) == k for other in chosen))
@@ -126,6 +126,8 @@ class Preempting:
             return False
         between_orgs = self.org[j] != self.org[k]
         theirs = self._share(k, between_orgs)
+        if theirs == before:
+            return False
         demand, times = self._needs(g)
         for r, amount in enumerate(demand):
             self.used[j][r] += times * amount
@@ -202,10 +204,11 @@ class Preempting:
         chosen, fits = [], lambda: self._fits_now(g, barred)
         if fits():
             return False
-        for unit in self._units(int(self.c.stage_job[g])):
-            if not self._without(
-                [*chosen, unit], lambda unit=unit: self._has_right(g, unit, chosen)
-            ):
+        for unit in self._units(j):
+            k = self._job_of(unit)
+            before = self._without(chosen, lambda k=k: self._share(k, self.org[j] != self.org[k]))
+            may = (g, unit, chosen, before)
+            if not self._without([*chosen, unit], lambda may=may: self._has_right(*may)):
                 continue
             chosen.append(unit)
             if self._without(chosen, fits):

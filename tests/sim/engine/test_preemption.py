@@ -9,7 +9,7 @@ import policies
 import sim
 from sim.base.errors import InputError, PolicyError
 from sim.cluster.faults import Outages
-from sim.engine.plan import Preemption
+from sim.engine.plan import Preemption, Right
 from tests.examples import COMPILED_WIDE, examples
 from tests.sim.engine.compared import compare
 from tests.sim.engine.random_worlds import LEAN, draw_with
@@ -253,6 +253,21 @@ def test_options_that_do_not_go_together(options, words):
 def test_a_grace_time_is_a_number_of_seconds(grace_s):
     with pytest.raises(PolicyError, match="grace_s"):
         Preemption(grace_s=grace_s)
+
+
+def test_rights_that_exclude_each_other():
+    with pytest.raises(PolicyError, match="in turn for ever"):
+        Preemption(Right.LEVEL | Right.SHARE)
+
+
+def test_queues_of_equal_shares_do_not_take_room_from_each_other():
+    """What counts is cpu, of which nobody demands any: by it nobody has a right to room."""
+    jobs = [job(name, i, 9.0, queue=name, demand={"mem": 1}) for i, name in enumerate("ab")]
+    cluster = sim.Cluster.machines(1, cpu=1, mem=1)
+    options = {"preemption": {"by": "share"}, "resource": "cpu"}
+    workload = sim.Workload.from_jobs(jobs)
+    result = sim.simulate(workload, cluster, policies.build("fair", **options), record="tasks")
+    assert stops(result) == []
 
 
 def test_same_bits_in_random_worlds():

@@ -49,8 +49,9 @@ def release_enough(st, g, n_units):
         unit = st.state_unit[best]
         st.state_unit[best] = st.state_unit[left - 1]
         st.state_unit[left - 1] = unit
+        before = _share_before(st, g, unit)
         total += _give_back(st, g, unit)
-        if not _has_right(st, g, unit):
+        if not _has_right(st, g, unit, before):
             total += _take_again(st, g, unit)
             continue
         st.state_victim[n] = unit
@@ -122,10 +123,11 @@ def can_start(st, g, total):
 
 
 @part
-def _has_right(st, g, unit):
+def _has_right(st, g, unit, before):
     """Tell whether the job of stage `g` may preempt `unit`, whose room is given back.
 
-    By their shares not what starts now: it may be what stopped for that share.
+    By their shares not what starts now, nor where its stop does not lower the share of its queue,
+    which was `before`: it could take the room back in turn.
     """
     j, k = st.w_stage_job[g], job_of(st, unit)
     if is_below(st, j, k) or may_evict(st, j, k):
@@ -134,14 +136,33 @@ def _has_right(st, g, unit):
         return False
     if took_room_s(st, unit) == st.state_f[NOW]:
         return False
-    org_j, org_k = st.w_job_org[j], st.w_job_org[k]
-    if org_j != org_k:
-        mine = _use_with(st, g, st.state_org_used, org_j) / st.c_org_weight[org_j]
-        return mine <= queue_use(st, st.state_org_used, org_k) / st.c_org_weight[org_k]
-    queue_j, queue_k = st.state_job_queue[j], st.state_job_queue[k]
-    n, weight = len(st.p_queue_weight), st.p_queue_weight
-    mine = _use_with(st, g, st.state_queue_used, queue_j) / weight[queue_j % n]
-    return mine <= queue_use(st, st.state_queue_used, queue_k) / weight[queue_k % n]
+    theirs = _share_of(st, j, k)
+    if theirs == before:
+        return False
+    org = st.w_job_org[j]
+    if org != st.w_job_org[k]:
+        return _use_with(st, g, st.state_org_used, org) / st.c_org_weight[org] <= theirs
+    queue = st.state_job_queue[j]
+    weight = st.p_queue_weight[queue % len(st.p_queue_weight)]
+    return _use_with(st, g, st.state_queue_used, queue) / weight <= theirs
+
+
+@part
+def _share_before(st, g, unit):
+    """Return the share of the queue of `unit` while it goes on, 0 where shares don't matter."""
+    if not st.state_i[PREEMPTS_BY] & BY_SHARE:
+        return 0.0
+    return _share_of(st, st.w_stage_job[g], job_of(st, unit))
+
+
+@part
+def _share_of(st, j, k):
+    """Return the use over weight of the queue of job `k`, where it is another than job `j`'s."""
+    org, queue = st.w_job_org[k], st.state_job_queue[k]
+    if st.w_job_org[j] != org:
+        return queue_use(st, st.state_org_used, org) / st.c_org_weight[org]
+    weight = st.p_queue_weight[queue % len(st.p_queue_weight)]
+    return queue_use(st, st.state_queue_used, queue) / weight
 
 
 @part
