@@ -121,6 +121,15 @@ def _takes_room(st, j):
         note_first_room(st, j)
 
 
+@inlined
+def _note_placement(st, slot):
+    """Note time and number of the placement of the task in `slot`, which is not to leave yet."""
+    st.state_slot_placed[slot] = st.state_f[NOW]
+    st.state_slot_nth[slot] = st.state_i[N_PLACED]
+    st.state_i[N_PLACED] += 1
+    st.state_slot_leaves[slot] = math.inf
+
+
 @part
 def start_task(st, g, machine, in_held_slot, count):
     """Start the next task of stage `g` on `machine`, in a slot held by its gang or in free room.
@@ -165,10 +174,7 @@ def start_task(st, g, machine, in_held_slot, count):
         acquire_task(st, j, g, machine, count)
     st.state_slot_start[slot] = start
     if PREEMPTS:
-        st.state_slot_placed[slot] = now
-        st.state_slot_nth[slot] = st.state_i[N_PLACED]
-        st.state_i[N_PLACED] += 1
-        st.state_slot_leaves[slot] = math.inf
+        _note_placement(st, slot)
     if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
         st.out_job_start[j] = start
     if ENFORCES:
