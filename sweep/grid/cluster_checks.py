@@ -11,6 +11,7 @@ from sim.base.parameters import check as check_value
 from sim.base.plugins import check_names
 from sim.cluster.cluster import Cluster, Unmet, check_size
 from sim.cluster.launch import Launch
+from sim.cluster.quotas import parse_quotas
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
 
 FAULTS = {
@@ -19,7 +20,7 @@ FAULTS = {
 }
 LAUNCH, STAGE_LAG, ENFORCES = "launch_s", "stage_lag_s", "enforce_limits"
 UNMET_KEY = "unmet_dependencies"
-LIMITS, ACCOUNTS = "limits", "accounts"
+LIMITS, ACCOUNTS, QUOTAS = "limits", "accounts", "quotas"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -43,6 +44,7 @@ _KEYS = (
     UNMET_KEY,
     LIMITS,
     ACCOUNTS,
+    QUOTAS,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -74,7 +76,7 @@ def check(config: Mapping[str, Any]) -> None:
     check_value("cluster.count", count, Count | None)
     check_value(f"cluster.{EXTRA}", config.get(EXTRA), int | None)
     check_value(f"cluster.{PRICE}", config.get(PRICE), Positive | None)
-    _check_queues(config.get("queues") or {})
+    _check_queues(config.get("queues") or {}, config.get(QUOTAS))
     _check_fungible(config.get("fungible") or [], shape)
     _check_faults(config)
     if config.get(LAUNCH) is not None:
@@ -125,7 +127,7 @@ def _check_fungible(fungible: Any, shape: Any) -> None:
         check_names("resource in cluster.fungible", fungible, names, "range")
 
 
-def _check_queues(queues: Any) -> None:
+def _check_queues(queues: Any, quotas: Any) -> None:
     _check_keys("cluster.queues", queues, ("mode", "shares"))
     mode, shares = queues.get("mode", "global"), queues.get("shares")
     if mode not in _MODES:
@@ -133,6 +135,15 @@ def _check_queues(queues: Any) -> None:
     check_value("cluster.queues.shares", shares, Mapping[str, Positive] | Literal["trace"] | None)
     if shares != TRACE_SHARES:
         Cluster.slots(1).with_queues(mode, shares)
+    check_value(f"cluster.{QUOTAS}", quotas, Mapping[str, Any] | None)
+    if quotas:
+        parse_quotas(quotas)
+        if mode != "global":
+            raise InputError(
+                f"cluster.queues.mode is {mode}, and there are cluster.quotas, which share between "
+                "queues themselves; set the mode to global, or leave out one of the two",
+                rule="quotas",
+            )
 
 
 def _check_faults(config: Mapping[str, Any]) -> None:

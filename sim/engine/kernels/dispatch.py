@@ -11,8 +11,9 @@ from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.choice import score_of
 from sim.engine.kernels.faults.restart import evict_for
-from sim.engine.kernels.features import BATCHES, CHOOSES, EVICTS, GANGS, USAGE
+from sim.engine.kernels.features import BATCHES, CHOOSES, EVICTS, GANGS, QUOTAS, USAGE
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.resources import clear_dirty, demand_row, fits, is_kept, within_cap
 from sim.engine.kernels.rigid.gang import admit_gang, gang_fits, gang_within_cap
 from sim.engine.kernels.state import EVICTING, MACHINE_CHOICE, N_DIRTY
@@ -26,6 +27,8 @@ def dispatch_strict(st):
     hint_stage, hint = -1, 0
     started = False
     while True:
+        if QUOTAS:
+            note_borrowing(st)
         q = next_queue(st)
         if EVICTS and st.state_i[EVICTING] and q < 0 and started:
             started = False  # tasks that just started may be evicted for others

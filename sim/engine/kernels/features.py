@@ -68,6 +68,8 @@ CHOOSES = Feature("CHOOSES")
 CAPS = Feature("CAPS")
 """Caps of groups of jobs (`sim.engine.kernels.caps`); strict order goes by buckets then, as with
 CLASSES."""
+QUOTAS = Feature("QUOTAS")
+"""Queues are a tree of quotas that lend (`sim.engine.kernels.quotas`)."""
 CHECKS = Feature("CHECKS")
 """After each instant the accounts are summed anew (`sim.engine.kernels.conserve`): SIM_CHECKS=1."""
 

@@ -14,6 +14,7 @@ from sim.workload.columns import capacity_quanta
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
+    from sim.cluster.quotas import QuotaTree
     from sim.engine.plan import Plan
     from sim.workload.columns import Columns
     from sim.workload.releases import Releases
@@ -78,8 +79,13 @@ def required_free(demand: I8, n_rigid: int, n_fit: int) -> I8:
     return required
 
 
-def organisations(columns: Columns, cluster: Cluster, total: I8) -> tuple[I4, I8, F8]:
+def organisations(
+    columns: Columns, cluster: Cluster, total: I8, tree: QuotaTree | None
+) -> tuple[I4, I8, F8]:
     """Return each job's organisation, the caps [O, R] in quanta, and the weights [O]."""
+    if tree is not None:
+        n_queues = len(columns.queue_names)
+        return columns.job_queue, tree.limit[:n_queues].copy(), tree.weight[:n_queues]
     n_jobs = len(columns.job_submit)
     if cluster.queue_mode == "global":
         cap = np.full((1, len(total)), NO_CAP, dtype=np.int64)

@@ -21,6 +21,7 @@ from tests.sim.engine.reference_caps import Capping
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
+from tests.sim.engine.reference_quotas import Quotas
 from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
@@ -51,7 +52,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return run
 
 
-class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
+class _Run(Capping, Choosing, Launching, Limits, Quotas, Releasing, Replanning, Speeds):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -141,7 +142,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         self.total = [sum(column) for column in zip(*self.capacity, strict=True)]
         self.org = [0] * self.n_jobs
         self.cap, self.org_weight = [[INF] * len(self.total)], [1.0]
-        if cluster.queue_mode != "global":
+        if cluster.queue_mode in ("hard", "weighted"):
             names = c.queue_names
             table = cluster.queue_share or {n: 1 / len(names) for n in names}
             self.org = c.job_queue.tolist()
@@ -152,6 +153,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
                     np.outer(self.org_weight, self.total), np.ones(1)
                 ).tolist()
             ]
+        self._init_quotas(cluster, quantum)
 
     def _order_resources(self, cluster):
         """Set the resources that decide what fits: rigid ones, which can't be overbooked, first."""
@@ -686,6 +688,9 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
 
     def _queue_use(self, jobs):
         used = [sum(self.used[j][r] for j in jobs) for r in range(len(self.total))]
+        return self._share(used)
+
+    def _share(self, used):
         shares = [u * (1.0 / t) if t else 0.0 for u, t in zip(used, self.total, strict=True)]
         return max(shares) if self.plan.share < 0 else shares[self.plan.share]
 
@@ -694,9 +699,10 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         queues = self.plan.queues
         jobs_of_org = [j for j in range(self.n_jobs) if self.org[j] == org]
         jobs_of_queue = [j for j in jobs_of_org if self.plan.jobs["queue"][j] == level]
+        between = (self._queue_use(jobs_of_org) / self.org_weight[org], org)
         return (
             queues.tier[level],
-            self._queue_use(jobs_of_org) / self.org_weight[org],
+            self._tree_key(queue) if self.quota_nodes else between,
             org,
             self._queue_use(jobs_of_queue) / queues.weight[level],
             level,
@@ -765,6 +771,8 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         if self._over_cap(j, demand, times):
             return False
         org = self.org[j]
+        if not self._within_quota(org, [times * int(amount) for amount in demand]):
+            return False
         jobs_of_org = [i for i in range(self.n_jobs) if self.org[i] == org]
         return all(
             sum(self.used[i][r] for i in jobs_of_org) + times * demand[r] <= self.cap[org][r]
@@ -835,7 +843,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
                 continue
             if not heads:
                 return
-            q = min(heads, key=self._queue_key)
+            q = min(heads, key=lambda queue: self._stage_key(heads[queue]))
             g, barred = heads[q], blocked.get(q, set())
             if self._place(g, barred):
                 started = True
@@ -911,9 +919,7 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
 
     def _skip(self):
         while True:
-            order = sorted(
-                self._waiting(), key=lambda g: (self._queue_key(self._queue(g)), self._rank(g))
-            )
+            order = sorted(self._waiting(), key=self._stage_key)
             order = [g for g in order if not self._passes(g)]
             if not order:
                 return
@@ -964,12 +970,9 @@ class _Run(Capping, Choosing, Launching, Limits, Releasing, Replanning, Speeds):
         return True
 
     def _pack(self):
-        def order(g):
-            return (self._queue_key(self._queue(g)), self._rank(g))
-
         while True:
             gangs = [g for g in self._waiting() if self._is_waiting_gang(int(self.c.stage_job[g]))]
-            if not any(self._place(g) for g in sorted(gangs, key=order)):
+            if not any(self._place(g) for g in sorted(gangs, key=self._stage_key)):
                 break
         while self._fill_machines() and self.freed:
             pass  # a queue for which room was kept may have found it elsewhere

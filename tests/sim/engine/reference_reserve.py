@@ -19,10 +19,10 @@ def reserve(run) -> None:
     """Start the jobs that may start now; store the reservations."""
     plan, now = run.plan, run.now
     expected = plan.jobs["expected_s"].tolist()
-    hard = run.world.cluster.queue_mode == "hard"
+    hard = run.queues_are_hard
 
-    def order(g):  # weighted queues by what they use now
-        return (() if hard else run._queue_key(run._queue(g)), run._rank(g))
+    def order(g):  # weighted queues, and quotas that lend, by what they use now
+        return ((), run._rank(g)) if hard else run._stage_key(g)
 
     jobs = [int(run.c.stage_job[g]) for g in sorted(run._waiting(), key=order)]
     jobs = [j for j in dict.fromkeys(jobs) if not run._holds(j)]
@@ -79,6 +79,12 @@ def reserve(run) -> None:
         org = run.org[j]
         for moment in moments(claims, begin, j):
             holders = [i for first, end, i, _ in claims if first <= moment < end]
+            use = [[0] * len(run.total) for _ in run.org_weight]
+            for i in holders:
+                for r, amount in enumerate(run._slot(i)):
+                    use[run.org[i]][r] += width(i) * amount
+            if not run._within_quota(org, [width(j) * amount for amount in run._slot(j)], use):
+                return False
             holders = [i for i in [*holders, j] if run.org[i] == org]
             for r in run.deciding:
                 demand = sum(width(i) * run._slot(i)[r] for i in holders)

@@ -92,9 +92,10 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["evictions"] += getattr(policy, "evicts", False)
         seen["holds"] += getattr(policy, "n_held", 0) > 0
         seen["caps"] += bool(cluster.limits)
+        seen["quotas"] += cluster.queue_mode == "quota"
         seen["choice"] += getattr(policy, "chooses", False)
     assert min(seen.values()) >= 10
-    assert len(seen) == 24
+    assert len(seen) == 25
 
 
 def delayed(world):
