@@ -20,9 +20,9 @@ def several_resources(world: World) -> bool:
 
 
 def holdable(world: World) -> bool:
-    """Tell whether machines can be held for a task: without gangs, hard shares and devices."""
+    """Tell whether machines can be held for a task: without gangs, shares of queues, devices."""
     cluster, columns = world.cluster, world.columns
-    is_single = not columns.job_min_tasks.any() and cluster.queue_mode != "hard"
+    is_single = not columns.job_min_tasks.any() and cluster.queue_mode in ("global", "weighted")
     return bool(is_single) and not has_constraints(columns, cluster)
 
 

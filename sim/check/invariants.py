@@ -156,10 +156,9 @@ def check_devices(record: Record) -> None:
 
 
 def check_hard_shares(record: Record) -> None:
-    """Check that no queue uses more than its hard share."""
-    queue = record.c.job_queue[record.task_job]
-    for q, cap in enumerate(record.caps()):
-        over = record.used(queue == q) > cap
+    """Check that no queue uses more than its hard share, or than quotas allow."""
+    for q in range(len(record.c.queue_names)):
+        over = record.queue_room[:, q] < 0
         _refuse_use(record, over, f"queue {record.c.queue_names[q]!r} uses more than its share")
 
 
@@ -251,11 +250,8 @@ def _fitting(record: Record, queue: NDArray[np.integer[Any]], shared: bool) -> M
         ]
     fits: Mask = np.any(fits_on, axis=0)
     if not shared:
-        queue_room = np.stack(
-            [cap - record.used(queue[record.task_job] == q) for q, cap in enumerate(record.caps())],
-            axis=1,
-        )
-        fits &= (record.demand[None] <= queue_room[:, queue[record.task_job]]).all(axis=2)
+        room = record.queue_room[:, queue[record.task_job]]
+        fits &= ((record.demand[None] <= room) | (record.demand[None] == 0)).all(axis=2)
     return fits
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, Mask
 from sim.cluster.allowed import allowed_codes
+from sim.cluster.quotas import QuotaTree, quota_tree
 from sim.cluster.sizing import queue_shares
 from sim.cluster.speeds import class_speeds
 from sim.engine.plan import Fit, Plan, World
@@ -33,6 +34,8 @@ class Record:
         Demand of each task, quanta.
     capacity : (M, R) float64
         Capacity of each machine, quanta.
+    scale : (R,) float64
+        Size of a quantum, in the resource's unit.
     overbooked : (R,) bool
         Resources that the policy may overbook.
     """
@@ -52,17 +55,17 @@ class Record:
         self.machine = result.task_machine
         self.task_stage = np.repeat(np.arange(len(c.stage_job)), np.diff(c.stage_task0))
         self.task_job = c.stage_job[self.task_stage]
+        self.scale = np.ones(len(cluster.resources))
         if cluster.unit:
             demand = np.ones((len(c.stage_job), 1))
             self.capacity = cluster.capacity
         else:
             names = list(cluster.resources)
             demand = np.zeros((len(c.stage_job), len(names)))
-            scale = np.ones(len(names))
             for i, name in enumerate(c.resources):
                 demand[:, names.index(name)] = c.stage_demand[:, i]
-                scale[names.index(name)] = c.quantum[i]
-            self.capacity = np.floor(cluster.capacity / scale + 1e-6)
+                self.scale[names.index(name)] = c.quantum[i]
+            self.capacity = np.floor(cluster.capacity / self.scale + 1e-6)
         self.stage_demand = demand
         self.demand = demand[self.task_stage]
         self.gang = c.job_min_tasks > 0
@@ -118,12 +121,26 @@ class Record:
         """Return the resources held by the tasks in `where` (T,) at each instant, (I, R)."""
         return (self.running * where) @ self.demand
 
-    def caps(self) -> F8:
-        """Return each queue's limit on resources, (Q, R); inf without hard shares."""
-        if self.result.cluster.queue_mode != "hard":
-            return np.full((len(self.c.queue_names), self.demand.shape[1]), np.inf)
-        share = queue_shares(self.c, self.result.cluster)
-        return np.floor(np.outer(share, self.capacity.sum(axis=0)) + 1e-6)
+    @cached_property
+    def queue_room(self) -> F8:
+        """Resources that each queue may use beyond what it uses, at each instant, (I, Q, R) quanta.
+
+        inf without hard shares or quotas; negative where it uses too much.
+        """
+        cluster, queue = self.result.cluster, self.c.job_queue[self.task_job]
+        n_queues = len(self.c.queue_names)
+        used = np.stack([self.used(queue == q) for q in range(n_queues)], axis=1)
+        if cluster.queue_mode == "quota":
+            total, scale = self.capacity.sum(axis=0).astype(np.int64), self.scale
+            names = self.c.queue_names
+            return _available(
+                quota_tree(cluster.quotas, names, cluster.resources, total, scale), used
+            )
+        if cluster.queue_mode != "hard":
+            return np.full(used.shape, np.inf)
+        share = queue_shares(self.c, cluster)
+        room: F8 = np.floor(np.outer(share, self.capacity.sum(axis=0)) + 1e-6) - used
+        return room
 
     def allowed_tasks(self, machine: int) -> Mask:
         """Return the mask of tasks that may run on the machine's class, (T,) bool."""
@@ -174,3 +191,22 @@ def _may_be_overbooked(result: Result, plan: Plan) -> list[str]:
         return list(cluster.fungible)
     checked = plan.fit_resources or cluster.resources
     return [name for name in cluster.fungible if name not in checked]
+
+
+def _available(tree: QuotaTree, used: F8) -> F8:
+    """Return what quotas let each queue use beyond `used`, (I, Q, R) quanta."""
+    n_nodes = len(tree.parent)
+    taken = np.zeros((len(used), n_nodes, used.shape[2]))
+    taken[:, : used.shape[1]] = used
+    for node, parent in enumerate(tree.parent):
+        if parent >= 0:
+            taken[:, parent] += np.maximum(taken[:, node] - tree.local[node], 0)
+    room = np.empty_like(taken)
+    for node in reversed(range(n_nodes)):
+        parent, own = tree.parent[node], taken[:, node]
+        room[:, node] = tree.limit[node] - own
+        if parent >= 0:
+            beyond = tree.limit[node] - np.maximum(own, tree.local[node])
+            reserved = np.maximum(tree.local[node] - own, 0)
+            room[:, node] = reserved + np.minimum(room[:, parent], beyond)
+    return room[:, : used.shape[1]]

@@ -18,9 +18,10 @@ from sim.cluster.classes import parse_kinds, share_of_kinds
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 from sim.cluster.launch import NO_LAUNCH, Launch, LaunchSpec
 from sim.cluster.partitions import UNADMITTED, Rules, Unadmitted, parse_rules
+from sim.cluster.quotas import Quota, leaf_weights, parse_quotas
 from sim.cluster.reservations import NO_RESERVATIONS, Reservations
 
-QueueMode = Literal["global", "hard", "weighted"]
+QueueMode = Literal["global", "hard", "weighted", "quota"]
 _MODES = ("global", "hard", "weighted")
 Unmet = Literal["wait", "fail"]
 UNMET: tuple[Unmet, ...] = ("wait", "fail")
@@ -44,11 +45,13 @@ class Cluster:
         Capacity of each of the M machines, in the resource's own unit.
     unit : bool
         True for a pool of slots: every task takes one slot, regardless of its demand.
-    queue_mode : {"global", "hard", "weighted"}
+    queue_mode : {"global", "hard", "weighted", "quota"}
         One cluster-wide queue; a hard capacity share for each of the workload's queues;
-        or weighted, work-conserving sharing between them.
+        weighted, work-conserving sharing between them; or quotas that lend.
     queue_share : dict of str to float
-        Share (hard) or weight (weighted) of each queue; empty for equal ones.
+        Share (hard) or weight (weighted, quota) of each queue; empty for equal ones.
+    quotas : dict of str to Quota
+        The tree of queues, by name (`sim.cluster.quotas`); empty but for quota.
     fungible : tuple of str
         Resources that may be overbooked (disk, network): where the tasks on a machine demand
         more of one than it has, those that demand it run slower, in proportion, until the excess
@@ -99,6 +102,7 @@ class Cluster:
     unit: bool = False
     queue_mode: QueueMode = "global"
     queue_share: Mapping[str, float] = field(default_factory=dict)
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
     fungible: tuple[str, ...] = ()
     outages: Outages = NO_OUTAGES
     slowdowns: Slowdowns = NO_SLOWDOWNS
@@ -275,7 +279,26 @@ class Cluster:
         total = sum(shares_by_queue.values())
         if mode == "hard" and total > 1 + 1e-9:
             raise InputError(f"hard queue shares add up to {total:g}; the limit is 1")
-        return replace(self, queue_mode=mode, queue_share=shares_by_queue)
+        return replace(self, queue_mode=mode, queue_share=shares_by_queue, quotas={})
+
+    def with_quotas(self, quotas: Mapping[str, Any]) -> Cluster:
+        """Return the same cluster, whose queues have quotas, and borrow what others do not use.
+
+        Parameters
+        ----------
+        quotas : mapping
+            A row for each queue, or cohort of queues, such as ``{"a": {"parent": "all",
+            "nominal": {"gpu": 8}, "borrow": {"gpu": 4}, "lend": "50%", "weight": 2}}``;
+            `sim.cluster.quotas.Quota` has the keys.
+
+        Raises
+        ------
+        InputError
+            If a row is invalid, names a resource that the cluster has not, or is below itself.
+        """
+        nodes = parse_quotas(quotas, self.resources)
+        weights = leaf_weights(nodes)
+        return replace(self, queue_mode="quota", queue_share=weights, quotas=nodes)
 
     def with_limits(
         self, limits: Sequence[Mapping[str, Any]], accounts: Mapping[str, str] | None = None
@@ -456,6 +479,8 @@ class Cluster:
             )
             text = f"{_counted(self.total[0] / first[0], 'machine')}: {shape}"
             text += f" ({', '.join(self.fungible)} fungible)" if self.fungible else ""
+        if self.queue_mode == "quota":
+            return f"{text}; quotas"
         return text if self.queue_mode == "global" else f"{text}; {self.queue_mode} queues"
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ from sim.cluster.cluster import Cluster
 from sim.cluster.default_times import with_default_times
 from sim.cluster.exclusive import machine_parts
 from sim.cluster.partitions import NO_RULES
+from sim.cluster.quotas import quota_tree
 from sim.cluster.reservations import jobs_in
 from sim.workload.columns import Columns, capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
@@ -28,7 +29,8 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     A task needs one machine with room for its whole demand. A gang of ``min_tasks`` needs as many
     slots at once, on any machines, each large enough for any of the job's tasks. In hard queues
     both stay within the queue's share: the whole quanta in share × total, for each resource; equal
-    shares over the workload's queues where the cluster states none. In a pool of slots each task
+    shares over the workload's queues where the cluster states none. With quotas they stay within
+    what their queue may use and borrow while the others use nothing. In a pool of slots each task
     takes one slot. With machine classes, it must be a machine on which the task may run, and of the
     job's advance reservation, if it asks for one; of devices a task takes whole ones, or a part of
     one. Jobs that are rejected, as no partition admits them, are not looked at, unless the cluster
@@ -61,11 +63,17 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     whole_gangs = _Gangs(workload, fit_demand, ~rejected)
     _check_gangs(workload, whole_gangs, shapes, count, allowed, in_devices)
     gangs = _Gangs(workload, demand, ~rejected)
-    if cluster.queue_mode != "global":
+    total = capacity.sum(axis=0)
+    if cluster.queue_mode == "quota":
+        queue_names = names(workload.jobs, "queue")
+        tree = quota_tree(cluster.quotas, queue_names, resources, total, quantum)
+        potential = np.array([tree.potential(q) for q in range(len(queue_names))])
+        _check_queues(workload, demand, gangs, quantum, resources, potential, _BY_QUOTA)
+    elif cluster.queue_mode != "global":
         _check_queue_names(workload, cluster)
     if cluster.queue_mode == "hard":
-        share = queue_quanta(workload, cluster, capacity.sum(axis=0))
-        _check_queues(workload, demand, gangs, quantum, resources, share)
+        share = queue_quanta(workload, cluster, total)
+        _check_queues(workload, demand, gangs, quantum, resources, share, _BY_SHARE)
     check_caps(workload, cluster, demand, quantum, resources)
     _check_reservations(
         workload, cluster, demand, capacity, runs_on, code.astype(np.int64), rejected
@@ -164,6 +172,10 @@ def queue_quanta(workload: Workload, cluster: Cluster, total: I8) -> I8:
     table = cluster.queue_share or dict.fromkeys(queue_names, 1 / len(queue_names))
     share = np.array([table[name] for name in queue_names])
     return capacity_quanta(np.outer(share, total), 1.0)
+
+
+_BY_SHARE = "has a hard share of", "give the queue a larger share"
+_BY_QUOTA = "may use, and borrow, at most", "give it a larger quota, or let others lend more"
 
 
 class _Devices(NamedTuple):
@@ -394,7 +406,9 @@ def _check_queues(
     quantum: F8,
     resources: tuple[str, ...],
     share: I8,
+    by: tuple[str, str],
 ) -> None:
+    """Refuse what exceeds `share`, (Q, R) quanta; `by` says what that is, and the way out."""
     queue = values(workload.jobs, "queue")
     queue_names = names(workload.jobs, "queue")
     queue_of_stage = queue[values(workload.stages, "job")]
@@ -404,9 +418,8 @@ def _check_queues(
             stage = int(np.argmax(over))
             _fail(
                 f"{_stage(workload, stage)} demands {_amount(demand[stage, r], quantum[r])} {name} "
-                f"per task, but its queue {queue_names[queue_of_stage[stage]]!r} has a hard share "
-                f"of {_amount(share[queue_of_stage[stage], r], quantum[r])}; give the queue a "
-                "larger share",
+                f"per task, but its queue {queue_names[queue_of_stage[stage]]!r} {by[0]} "
+                f"{_amount(share[queue_of_stage[stage], r], quantum[r])}; {by[1]}",
                 "demand too large",
             )
     if not len(gangs.rows):
@@ -420,8 +433,7 @@ def _check_queues(
             _fail(
                 f"{_job(workload, job)} is a gang of {gangs.size[g]} tasks that hold "
                 f"{_amount(need[g], quantum[r])} {name} together, but its queue "
-                f"{queue_names[queue[job]]!r} has a hard share of {_amount(limit[g], quantum[r])}; "
-                "give the queue a larger share",
+                f"{queue_names[queue[job]]!r} {by[0]} {_amount(limit[g], quantum[r])}; {by[1]}",
                 "gang too large",
             )
 

@@ -19,6 +19,7 @@ _SENTENCES = {
     conserve.JOB: "the account of the job in row {row} is not what its tasks and slots hold",
     conserve.QUEUE: "the account of queue {row} is not what its jobs hold",
     conserve.ORGANISATION: "the account of organisation {row} is not what its jobs hold",
+    conserve.NODE: "the use of node {row} of the quotas is wrong, or exceeds its limit",
     conserve.GROUP: "the counter of group {row} of jobs with a cap is wrong, or exceeds it",
     conserve.CAP: "organisation {row} holds more than its share",
 }

@@ -13,6 +13,7 @@ from sim.cluster.cluster import Cluster, Unmet, check_size
 from sim.cluster.faults import Outages
 from sim.cluster.launch import Launch
 from sim.cluster.partitions import Unadmitted
+from sim.cluster.quotas import parse_quotas
 from sim.cluster.reservations import Reservations
 from sim.cluster.sizing import unit_cluster
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
@@ -24,7 +25,7 @@ FAULTS = {
 }
 LAUNCH, STAGE_LAG, ENFORCES = "launch_s", "stage_lag_s", "enforce_limits"
 UNMET_KEY = "unmet_dependencies"
-LIMITS, ACCOUNTS = "limits", "accounts"
+LIMITS, ACCOUNTS, QUOTAS = "limits", "accounts", "quotas"
 PARTITIONS, UNADMITTED_KEY = "partitions", "unadmitted"
 RESERVATIONS = "reservations"
 PRICE = "price_per_machine_h"
@@ -56,6 +57,7 @@ _KEYS = (
     PARTITIONS,
     UNADMITTED_KEY,
     RESERVATIONS,
+    QUOTAS,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -90,7 +92,7 @@ def check(config: Mapping[str, Any]) -> None:
     if config.get(EXTRA_KIND) is not None:
         find_kind(unit_cluster(shape), config[EXTRA_KIND])
     check_value(f"cluster.{PRICE}", config.get(PRICE), Positive | None)
-    _check_queues(config.get("queues") or {})
+    _check_queues(config.get("queues") or {}, config.get(QUOTAS))
     _check_fungible(config.get("fungible") or [], shape)
     _check_faults(config)
     if config.get(LAUNCH) is not None:
@@ -153,7 +155,7 @@ def _check_fungible(fungible: Any, shape: Any) -> None:
         check_names("resource in cluster.fungible", fungible, names, "range")
 
 
-def _check_queues(queues: Any) -> None:
+def _check_queues(queues: Any, quotas: Any) -> None:
     _check_keys("cluster.queues", queues, ("mode", "shares"))
     mode, shares = queues.get("mode", "global"), queues.get("shares")
     if mode not in _MODES:
@@ -161,6 +163,15 @@ def _check_queues(queues: Any) -> None:
     check_value("cluster.queues.shares", shares, Mapping[str, Positive] | Literal["trace"] | None)
     if shares != TRACE_SHARES:
         Cluster.slots(1).with_queues(mode, shares)
+    check_value(f"cluster.{QUOTAS}", quotas, Mapping[str, Any] | None)
+    if quotas:
+        parse_quotas(quotas)
+        if mode != "global":
+            raise InputError(
+                f"cluster.queues.mode is {mode}, and there are cluster.quotas, which share between "
+                "queues themselves; set the mode to global, or leave out one of the two",
+                rule="quotas",
+            )
 
 
 def _check_faults(config: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits, check_room
 from sim.cluster.load import CLUSTER_COLUMNS
 from sweep.grid import cluster_size
-from sweep.grid.cluster_checks import TRACE_SHARES
+from sweep.grid.cluster_checks import QUOTAS, TRACE_SHARES
 
 if TYPE_CHECKING:
     from policies.base import Policy
@@ -39,6 +39,8 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
     cluster = cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
     unadmitted = config.get("unadmitted", cluster.unadmitted)
     cluster = cluster.with_partitions(config.get("partitions") or {}, unadmitted)
+    if config.get(QUOTAS):
+        cluster = cluster.with_quotas(config[QUOTAS])
     cluster = cluster.with_limits(config.get("limits") or (), config.get("accounts"))
     cluster = cluster.with_reservations(config.get("reservations") or ())
     try:

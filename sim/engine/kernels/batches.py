@@ -10,9 +10,9 @@ instant is over: its end in the heap, and the row of its first task, stay as the
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.caps import count_within
-from sim.engine.kernels.features import CAPS, DYNAMIC_ORDER, LIMITS, POOL
+from sim.engine.kernels.features import CAPS, DYNAMIC_ORDER, LIMITS, POOL, QUOTAS
 from sim.engine.kernels.heaps import fin_push
-from sim.engine.kernels.resources import demand_row
+from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.service import accrue
 from sim.engine.kernels.speeds import run_s
 from sim.engine.kernels.state import (
@@ -191,4 +191,19 @@ def _fitting(st, g, machine, count):
         if st.state_i[HARD_CAPS]:
             org = st.w_job_org[st.w_stage_job[g]]
             count = min(count, (st.c_org_cap[org, r] - st.state_org_used[org, r]) // demand)
+    if QUOTAS:
+        count = _count_within_quota(st, g, row, count)
     return count_within(st, st.w_stage_job[g], row, count) if CAPS else count
+
+
+@part
+def _count_within_quota(st, g, row, count):
+    """Count the tasks of stage `g`, at most `count`, that quotas allow: one does."""
+    low, j = 1, st.w_stage_job[g]
+    while low < count:
+        middle = (low + count + 1) // 2
+        if within_cap(st, j, st.w_stage_demand, row, middle):
+            low = middle
+        else:
+            count = middle - 1
+    return count

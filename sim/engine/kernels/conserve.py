@@ -9,7 +9,7 @@ with SIM_CHECKS=1; without it this is not compiled.
 
 from sim.base.jit import part
 from sim.engine.kernels.caps import AMOUNT, MINUTES, NODES, SUBMITTED
-from sim.engine.kernels.features import BATCHES, CAPS, GANGS, POOL, USAGE
+from sim.engine.kernels.features import BATCHES, CAPS, GANGS, POOL, QUOTAS, USAGE
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import (
@@ -24,8 +24,9 @@ from sim.engine.kernels.state import (
 )
 
 CONSERVED, TIME, MACHINE, OVERFULL, RUNNING, TASKS, JOB, QUEUE, ORGANISATION, CAP = range(10)
-GROUP = 10
-"""Codes of broken accounts, in BROKEN; BROKEN_ROW: the machine, job, queue, organisation, group."""
+GROUP, NODE = 10, 11
+"""Codes of broken accounts, in BROKEN; BROKEN_ROW: the machine, job, queue, organisation, group, or
+node of the tree of quotas."""
 
 
 @part
@@ -40,6 +41,8 @@ def is_broken(st):
         _check_jobs(st)
         if USAGE:
             _check_queues(st)
+        if QUOTAS:
+            _check_nodes(st)
         if CAPS:
             _check_groups(st)
     return st.state_i[BROKEN] != CONSERVED
@@ -144,6 +147,24 @@ def _check_queues(st):
             is_capped = st.state_i[HARD_CAPS] and r < st.state_i[N_RIGID]
             if is_capped and st.state_org_used[org, r] > st.c_org_cap[org, r]:
                 _break(st, CAP, org)
+
+
+@part
+def _check_nodes(st):
+    """Check the use of each node of the tree of quotas, and that none exceeds its limit."""
+    taken = st.state_sum_node
+    taken[:] = 0
+    for org in range(st.state_org_used.shape[0]):
+        taken[org] = st.state_org_used[org]
+    for node in range(len(st.c_node_parent)):
+        above = st.c_node_parent[node]
+        for r in range(taken.shape[1]):
+            if above >= 0:
+                taken[above, r] += max(taken[node, r] - st.c_node_local[node, r], 0)
+            if taken[node, r] != st.state_node_taken[node, r]:
+                _break(st, NODE, node)
+            if r < st.state_i[N_RIGID] and taken[node, r] > st.c_node_limit[node, r]:
+                _break(st, NODE, node)
 
 
 @part

@@ -10,8 +10,9 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.choice import score_of
-from sim.engine.kernels.features import BATCHES, CHOOSES, GANGS, USAGE, WINDOWS
+from sim.engine.kernels.features import BATCHES, CHOOSES, GANGS, QUOTAS, USAGE, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.resources import clear_dirty, demand_row, fits, is_kept, within_cap
 from sim.engine.kernels.rigid.gang import admit_gang, gang_fits, gang_within_cap
 from sim.engine.kernels.state import MACHINE_CHOICE, N_DIRTY
@@ -25,6 +26,8 @@ def dispatch_strict(st):
     unblock(st)
     hint_stage, hint = -1, 0
     while True:
+        if QUOTAS:
+            note_borrowing(st)
         q = next_queue(st)
         if q < 0:
             break

@@ -75,6 +75,8 @@ CAPS = Feature("CAPS")
 CLASSES."""
 TIERS = Feature("TIERS")
 """Waiting jobs of partitions of a higher tier come first; strict order goes by buckets, too."""
+QUOTAS = Feature("QUOTAS")
+"""Queues are a tree of quotas that lend (`sim.engine.kernels.quotas`)."""
 CHECKS = Feature("CHECKS")
 """After each instant the accounts are summed anew (`sim.engine.kernels.conserve`): SIM_CHECKS=1."""
 

@@ -120,6 +120,15 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_launch_key", "i8", "*", INPUT),  # two words of 32 bits
     ("c_org_cap", "i8", "O, R", INPUT),  # hard caps
     ("c_org_weight", "f8", "O", INPUT),
+    # the tree of quotas, by node: organisations first (`sim.engine.kernels.quotas`)
+    ("c_org_path", "i4", "*, *", INPUT),  # nodes from the root to each organisation, then -1
+    ("c_node_parent", "i4", "*", INPUT),  # -1 for a root
+    ("c_node_weight", "f8", "*", INPUT),
+    ("c_node_limit", "i8", "*, *", INPUT),  # quota and borrowing limit, quanta
+    ("c_node_local", "i8", "*, *", INPUT),  # not lent
+    ("c_node_nominal", "i8", "*, *", INPUT),  # quota, where it may borrow
+    ("c_node_borrows", "i1", "*", INPUT),  # it may borrow something
+    ("c_quota_limits", "i1", "*", INPUT),  # of each resource: some node names it
     # groups of jobs with a cap (`sim.engine.kernels.caps`)
     ("c_group_cap", "i8", "*", INPUT),  # jobs, quanta, or quanta × s
     ("c_group_counts", "i1", "*", INPUT),
@@ -275,6 +284,12 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_queue_deficit", "f8", "Q", 0),  # service that it is owed
     ("state_org_used", "i8", "O, R", 0),
     ("state_org_freed", "i1", "O", 0),  # it released room since the last strict dispatch
+    ("state_node_used", "i8", "*, *", INPUT),  # of all queues below it
+    ("state_node_taken", "i8", "*, *", INPUT),  # the part that counts against its quota
+    ("state_node_planned", "i8", "*, *", INPUT),  # that part at another time
+    ("state_queue_head", "i4", "Q:QUOTAS", -1),  # its first waiting stage
+    ("state_queue_borrows", "i8", "Q:QUOTAS", 0),  # nodes where that would borrow, as bits
+    ("state_queue_height", "i4", "Q:QUOTAS", 0),  # nodes up to the topmost of them
     # machines
     ("state_mach_free", "i8", "M, R", INPUT),
     ("state_mach_lost", "i1", "M", 0),  # bits of the outages that it has now, 0 for none
@@ -438,6 +453,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_sum_running", "i4", "J:CHECKS", 0),
     ("state_sum_queue", "i8", "Q:CHECKS, R", 0),
     ("state_sum_org", "i8", "O:CHECKS, R", 0),
+    ("state_sum_node", "i8", "*, *", INPUT),
     ("state_sum_group", "i8", "*", INPUT),
     ("state_sum_is_free", "i1", "S:CHECKS", 0),  # the slot is on the stack of free ones
     # events for the policy

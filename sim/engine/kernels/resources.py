@@ -3,7 +3,8 @@
 from sim.base.jit import inlined, part
 from sim.engine.kernels.caps import WITHIN, count_amount, over_cap
 from sim.engine.kernels.choosing.devices import can_run
-from sim.engine.kernels.features import CAPS, CHOOSES, CLASSES, HOLDS, USAGE, VARIABLE_ENDS
+from sim.engine.kernels.features import CAPS, CHOOSES, CLASSES, HOLDS, QUOTAS, USAGE, VARIABLE_ENDS
+from sim.engine.kernels.quotas import count_in_tree, within_quota
 from sim.engine.kernels.state import (
     BARRED,
     CONSTRAINED,
@@ -60,14 +61,17 @@ def is_kept(st, demand, row, machine):
 
 @part
 def within_cap(st, j, demand, row, times):
-    """Tell whether job `j` may use `times` the demand in `row` more: its share, and its caps."""
+    """Tell whether job `j` may use `times` the demand in `row` more: share, quotas, and caps."""
     if CAPS and over_cap(st, j, demand, row, times) != WITHIN:
         return False
     if not st.state_i[HARD_CAPS]:
         return True
     org = st.w_job_org[j]
     for r in range(st.c_alignment_scale.shape[1]):
-        if st.state_org_used[org, r] + times * demand[row, r] > st.c_org_cap[org, r]:
+        amount = times * demand[row, r]
+        if st.state_org_used[org, r] + amount > st.c_org_cap[org, r]:
+            return False
+        if QUOTAS and not within_quota(st, st.state_node_taken, org, r, amount):
             return False
     return True
 
@@ -110,6 +114,8 @@ def move(st, j, machine, demand, row, times):
             st.state_job_used[j, r] += amount
             st.state_queue_used[st.state_job_queue[j], r] += amount
             st.state_org_used[st.w_job_org[j], r] += amount
+        if QUOTAS:
+            count_in_tree(st, st.w_job_org[j], r, amount)
     if CAPS:
         count_amount(st, j, demand, row, times)
     if CHOOSES:

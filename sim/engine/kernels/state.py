@@ -117,8 +117,10 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     CANCELS,
     PREEMPTS_BY,
     VICTIMS,
-) = range(83)
-N_I = 83
+    ISOLATED,
+    BY_SHARE,
+) = range(85)
+N_I = 85
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
@@ -146,7 +148,8 @@ N_I = 83
 # name machines, in a variant that can. LEARNING: durations are learnt. ESTIMATES:
 # out_job_estimate is filled. REFINE_ALL: refined jobs are read anew, changed or not. CANCELS:
 # jobs fail whose dependencies can never be met. PREEMPTS_BY, VICTIMS: codes of
-# `sim.engine.plan.preemption`.
+# `sim.engine.plan.preemption`. ISOLATED: organisations have caps, and none uses
+# what another leaves. BY_SHARE: the plan's `by_share`.
 # A condition that costs more than a read of a register is a feature (`if GANGS:`). SUM_WORTH and
 # SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`); MAX_PRIORITY is the
 # largest number of p_turn_priority so far; REFINE_AT is the time of the next refinement, CHECKED_AT

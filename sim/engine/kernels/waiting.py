@@ -8,7 +8,7 @@ The next queue is that of the lower tier, then of the least use over weight.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import bucket_insert, bucket_remove, reposition_job
-from sim.engine.kernels.features import LIMITS, REPLANS, RESERVES, STRICT, TIERS, USAGE
+from sim.engine.kernels.features import LIMITS, QUOTAS, REPLANS, RESERVES, STRICT, TIERS, USAGE
 from sim.engine.kernels.heaps import (
     before,
     has_other_tier,
@@ -18,7 +18,7 @@ from sim.engine.kernels.heaps import (
     is_of_higher_tier,
 )
 from sim.engine.kernels.scanlist import scan_insert, scan_remove
-from sim.engine.kernels.state import RELEASED, RESERVATIONS, SHARE
+from sim.engine.kernels.state import BY_SHARE, RELEASED, RESERVATIONS, SHARE
 from sim.engine.kernels.worth import remaining_over_worth
 
 KEY, FIFO, REMAINING_ORDER, ATTAINED_ORDER, SHARE_ORDER = range(5)
@@ -242,13 +242,46 @@ def precedes(st, a, b):
     level_a, level_b = a - org_a * n, b - org_b * n
     if st.p_queue_tier[level_a] != st.p_queue_tier[level_b]:
         return st.p_queue_tier[level_a] < st.p_queue_tier[level_b]
-    if org_a != org_b:
+    if QUOTAS:
+        order = _tree_order(st, a, b)
+        if order != 0:
+            return order < 0
+    elif org_a != org_b:
         use_a = queue_use(st, st.state_org_used, org_a) / st.c_org_weight[org_a]
         use_b = queue_use(st, st.state_org_used, org_b) / st.c_org_weight[org_b]
         return use_a < use_b or (use_a == use_b and org_a < org_b)
     use_a = queue_use(st, st.state_queue_used, a) / st.p_queue_weight[level_a]
     use_b = queue_use(st, st.state_queue_used, b) / st.p_queue_weight[level_b]
     return use_a < use_b or (use_a == use_b and level_a < level_b)
+
+
+@part
+def _tree_order(st, a, b):
+    """Compare kernel queues `a` and `b` by their nodes of the tree of quotas; negative: `a` first.
+
+    Where both borrow as far up: by their first stages, or, from the root down, one that does not
+    borrow there, then least use over weight. 0 for queues of one node.
+    """
+    if not st.state_i[BY_SHARE]:
+        difference = st.state_queue_height[a] - st.state_queue_height[b]
+        if difference == 0:
+            difference = -1 if before(st, st.state_queue_head[a], st.state_queue_head[b]) else 1
+        return difference
+    n = len(st.p_queue_weight)
+    path_a, path_b = st.c_org_path[a // n], st.c_org_path[b // n]
+    for d in range(len(path_a)):
+        bit_a, bit_b = st.state_queue_borrows[a] >> d & 1, st.state_queue_borrows[b] >> d & 1
+        if bit_a != bit_b:
+            return bit_a - bit_b
+        node_a, node_b = path_a[d], path_b[d]
+        if node_a == node_b:
+            continue
+        use_a = queue_use(st, st.state_node_used, node_a) / st.c_node_weight[node_a]
+        use_b = queue_use(st, st.state_node_used, node_b) / st.c_node_weight[node_b]
+        if use_a != use_b:
+            return -1 if use_a < use_b else 1
+        return node_a - node_b
+    return 0
 
 
 @part
@@ -261,7 +294,22 @@ def goes_before(st, a, b):
         return is_of_higher_tier(st, a, b)
     queue_a = st.state_job_wait_queue[st.w_stage_job[a]]
     queue_b = st.state_job_wait_queue[st.w_stage_job[b]]
-    return before(st, a, b) if queue_a == queue_b else precedes(st, queue_a, queue_b)
+    if queue_a == queue_b:
+        return before(st, a, b)
+    if QUOTAS and not st.state_i[BY_SHARE]:
+        return _by_height(st, a, b, queue_a, queue_b)
+    return precedes(st, queue_a, queue_b)
+
+
+@part
+def _by_height(st, a, b, queue_a, queue_b):
+    """Tell whether stage `a` is served before `b` of another queue: it borrows less, or ranks."""
+    n = len(st.p_queue_weight)
+    tier_a, tier_b = st.p_queue_tier[queue_a % n], st.p_queue_tier[queue_b % n]
+    if tier_a != tier_b:
+        return tier_a < tier_b
+    height_a, height_b = st.state_queue_height[queue_a], st.state_queue_height[queue_b]
+    return height_a < height_b if height_a != height_b else before(st, a, b)
 
 
 @inlined
@@ -295,7 +343,7 @@ def unblock(st):
 
     A queue that waits for room keeps ``state_queue_blocked_stage`` while its head stays, since
     only the machines freed since need a try. One that waits for its own cap is tried again, with
-    nothing kept, once its organisation has released something.
+    nothing kept, once its organisation, or with quotas any, has released something.
     """
     released = st.state_i[RELEASED]
     n = len(st.p_queue_weight)
@@ -304,7 +352,7 @@ def unblock(st):
         if not blocked:
             continue
         has_new_head = st.state_queue_blocked_stage[q] != st.state_queue_root[q]
-        org_released = st.state_org_freed[q // n]
+        org_released = st.state_org_freed[q // n] or (QUOTAS and released)
         if has_new_head or (blocked == BY_CAP and org_released):
             st.state_queue_blocked[q] = 0
             st.state_queue_blocked_stage[q] = -1

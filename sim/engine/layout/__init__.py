@@ -44,6 +44,7 @@ from sim.engine.layout.columns import (
 from sim.engine.layout.features import event_capacity, registers, select_features
 from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.partitions import tiers_in_order
+from sim.engine.layout.quotas import quota_fields, tree_of
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
 from sim.engine.layout.speeds import speed_fields
@@ -74,20 +75,20 @@ def lay_out(
     capacity = machine_quanta(cluster, order, quantum)
     total = capacity.sum(axis=0)
     demand = demand_quanta(columns, cluster, resources)
-    org, org_cap, org_weight = organisations(columns, cluster, total, resources)
+    tree = tree_of(columns, cluster, resources, total, quantum)
+    org, org_cap, org_weight = organisations(columns, cluster, total, resources, tree)
     n_queues = len(org_weight) * len(plan.queues.weight)
     remote = has_remote_penalty(columns, len(capacity))
     flags = registers(columns, cluster, plan, events, resources, record_tasks)
-    flags[layout.N_RIGID] = n_rigid
-    flags[layout.REMOTE] = remote
+    flags[layout.N_RIGID], flags[layout.REMOTE] = n_rigid, remote
+    flags[layout.ISOLATED] = tree.is_isolated if tree else cluster.queue_mode == "hard"
     check_choice(cluster, plan)
     check_held_machines(cluster, plan)
     stage_pools, mach_pool, job_pools = machine_pools(
         columns, cluster, plan, demand[:, :n_fit], capacity[:, :n_fit]
     )
     set_registers(flags, columns, cluster, plan, resources, quantum)
-    in_pools = len(np.unique(mach_pool)) > 1
-    groups = cap_groups(columns, cluster)
+    groups, in_pools = cap_groups(columns, cluster), len(np.unique(mach_pool)) > 1
     features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
@@ -205,6 +206,7 @@ def lay_out(
         "c_launch_key": cluster.launch.key,
         "c_org_cap": org_cap,
         "c_org_weight": org_weight,
+        **quota_fields(tree, "CHECKS" in features),
         **{f"p_job_{name}": plan.jobs[name] for name in Plan.JOB_COLUMNS},
         **{f"p_stage_{name}": plan.stages[name] for name in Plan.STAGE_COLUMNS},
         "p_task_order": task_order,

@@ -16,6 +16,7 @@ from sim.workload.columns import capacity_quanta
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
+    from sim.cluster.quotas import QuotaTree
     from sim.engine.plan import Plan
     from sim.workload.columns import Columns
     from sim.workload.releases import Releases
@@ -95,12 +96,19 @@ def scale_fields(resources: tuple[str, ...], capacity: I8, n_fit: int) -> dict[s
 
 
 def organisations(
-    columns: Columns, cluster: Cluster, total: I8, resources: tuple[str, ...]
+    columns: Columns,
+    cluster: Cluster,
+    total: I8,
+    resources: tuple[str, ...],
+    tree: QuotaTree | None,
 ) -> tuple[I4, I8, F8]:
     """Return each job's organisation, the caps [O, R] in quanta, and the weights [O].
 
     Parts of machines have no cap.
     """
+    if tree is not None:
+        n_queues = len(columns.queue_names)
+        return columns.job_queue, tree.limit[:n_queues].copy(), tree.weight[:n_queues]
     n_jobs = len(columns.job_submit)
     if cluster.queue_mode == "global":
         cap = np.full((1, len(total)), NO_CAP, dtype=np.int64)

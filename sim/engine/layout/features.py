@@ -36,8 +36,8 @@ _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 """Features with which each task moves by itself."""
 _WIDE_BATCHES = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
 _WIDE = {*_WIDE_BATCHES, has.VARIABLE_ENDS, has.CHOOSES}
-"""Features of wide variants. Those that few runs have are not among them: caps, releases, limits of
-run time, windows, speeds by class, and tiers of partitions."""
+"""Features of wide variants. Those that few runs have are not among them: caps, quotas, releases,
+limits of run time, windows, speeds by class, and tiers of partitions."""
 
 
 def select_features(
@@ -112,7 +112,8 @@ def _needed(
     groups: Groups,
 ) -> set[Feature]:
     queues, jobs = plan.queues, plan.jobs
-    hard, gangs = cluster.queue_mode == "hard", bool(columns.job_min_tasks.any())
+    quotas, gangs = cluster.queue_mode == "quota", bool(columns.job_min_tasks.any())
+    hard = quotas or cluster.queue_mode == "hard"
     shares = bool((queues.order == Order.SHARE).any())
     thresholds = np.isfinite(queues.demote_at).any() or np.isfinite(jobs["service_at"]).any()
     limits = any((jobs[name] < NO_LIMIT).any() for name in ("run_limit", "start_gate"))
@@ -159,7 +160,7 @@ def _needed(
         has.HOLDS: fit == Fit.SKIP and plan.held_machines > 0 and not cluster.unit,
         has.SCORED: scored,
         has.OVERBOOK: overbook,
-        has.USAGE: n_queues > 1 or shares or hard or has_minutes(groups),
+        has.USAGE: quotas or n_queues > 1 or shares or hard or has_minutes(groups),
         has.DYNAMIC_ORDER: bool((queues.order >= Order.REMAINING).any()),
         has.WORTH: plan.weighs_jobs,
         has.SERVICE: bool(thresholds or events & Event.SERVICE),
@@ -179,6 +180,7 @@ def _needed(
         has.PLACES: reserves_places(columns, cluster, plan),
         has.CAPS: bool(groups),
         has.TIERS: tiers,
+        has.QUOTAS: quotas,
         has.CHOOSES: not cluster.unit
         and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
     }
@@ -228,7 +230,8 @@ def registers(
     flags[register.EVENTS] = int(events)
     flags[register.DEFERRED] = int(plan.deferred)
     flags[register.RECORD] = record_tasks
-    flags[register.HARD_CAPS] = cluster.queue_mode == "hard"
+    flags[register.HARD_CAPS] = cluster.queue_mode in ("hard", "quota")
+    flags[register.BY_SHARE] = plan.by_share
     flags[register.ONE_TO_ONE] = bool(columns.stage_n_o2o.any())
     flags[register.TASK_ORDER] = plan.task_order is not None or plan.task_prefers is not None
     flags[register.BUNDLE] = plan.packing.bundle

@@ -71,6 +71,9 @@ class Plan:
         a fungible resource (`sim.cluster.cluster.Cluster`) may be left out.
     share : int
         Resource whose use counts between queues: an index, or `Share.DOMINANT`.
+    by_share : bool
+        Where the cluster's queues have quotas, those that borrow equally far are served by least
+        use over weight; if False, by the order of their first jobs. True by default. Read once.
     packing : Packing
         Weights of Fit.PACK; by default alignment alone: how well a task fills a machine.
     choice : Choice
@@ -145,6 +148,7 @@ class Plan:
         self.packing = Packing()
         self.choice = Choice()
         self.share: int = Share.DOMINANT
+        self.by_share = True
         self.task_order: I4 | None = None
         self.task_priority: F8 | None = None
         self.task_prefers: I4 | None = None

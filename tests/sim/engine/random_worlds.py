@@ -42,10 +42,12 @@ MECHANISMS = (
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
+    "quotas",
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
     *("preemption", "checkpoints", "tiers", "admission", "known outages", "reserved machines"),
+    "quotas",
 }
 """Mechanisms that no wide variant has."""
 LEAN = (
@@ -138,6 +140,19 @@ LEAN = (
     ("known outages", "limits", "holds"),
     ("known outages", "limits", "evictions"),
     ("known outages", "limits", "launch lags", "skip"),
+    ("quotas", "pool"),
+    ("quotas", "like tasks"),
+    ("quotas", "skip", "gangs"),
+    ("quotas", "skip", "like tasks"),
+    ("quotas", "pack"),
+    ("quotas", "pack", "gangs"),
+    ("quotas", "per class", "gangs", "devices"),
+    ("quotas", "reservations"),
+    ("quotas", "reservations", "pool"),
+    ("quotas", "planning"),
+    ("quotas", "evictions"),
+    ("quotas", "holds", "caps"),
+    ("quotas", "failures", "outages", "callbacks"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -414,6 +429,9 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
         cluster["queues"] = {
             "mode": sorted(queues)[0].partition(" ")[0], "shares": dict.fromkeys(QUEUES, 1 / 3)
         }  # fmt: skip
+    if "quotas" in on and not queues:
+        gpus = ["gpu"] if "devices" in on else []
+        cluster["quotas"] = _quotas(rng, ["slot"] if "slots" in cluster else ["cpu", "mem", *gpus])
     if "limits" in on:
         cluster["enforce_limits"] = True
     if "dependencies" in on:
@@ -439,6 +457,33 @@ def _rules(rng: np.random.Generator, on: set[str]) -> World:
             rule["min_nodes"] = [None, 1, 2][rng.integers(3)]
             rule["max_nodes"] = [None, 2, 4][rng.integers(3)]
     return rules
+
+
+def _quotas(rng: np.random.Generator, resources: list[str]) -> World:
+    """Draw a tree of the queues: alone, below one cohort, or below two of which one is below."""
+    shares = ["0%", "10%", "25%", "33.4%", "60%", "60%", "100%", 4, 9.5]
+    named = [name for name in resources if rng.random() < 0.8]
+
+    def amounts(chance: float) -> Any:
+        if rng.random() < 0.15:
+            return str(rng.choice(shares[:6]))
+        return {name: shares[rng.integers(len(shares))] for name in named if rng.random() < chance}
+
+    shape = int(rng.choice([0, 1, 1, 1, 2, 2, 3]))
+    parents: list[str] = [["", "", ""], ["all"] * 3, ["x", "x", "y"], ["x", "y", "all"]][shape]
+    above = {"x": "all", "y": "x"} if shape == 2 else {"x": "all", "y": "all"}
+    tree: World = {name: {"parent": parent} for name, parent in zip(QUEUES, parents, strict=True)}
+    tree |= {name: {"parent": above.get(name, "")} for name in {*parents} - {""}}
+    tree |= {"x": {"parent": "all"}} if shape == 2 else {}
+    isolated = rng.random() < 0.15
+    for row in tree.values():
+        row["nominal"] = amounts(0.8)
+        row["weight"] = float(rng.choice([0.5, 1.0, 1.0, 2.0]))
+        if row["parent"]:
+            row["borrow"] = "0%" if isolated else amounts(0.3) if rng.random() < 0.6 else {}
+            row["lend"] = amounts(0.4) if rng.random() < 0.7 else {}
+    tree["idle"] = {"parent": "all" if shape else "", "nominal": amounts(0.7)}
+    return {"tree": tree, "by_share": bool(rng.random() < 0.6)}
 
 
 def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
@@ -628,7 +673,20 @@ def build(world: World) -> tuple[sim.Workload, sim.Cluster, Policy]:
         workload = workload.with_failures(failures)
     options = dict(world["policy"])
     policy = POLICIES[options.pop("kind")](**options)
+    if not world["cluster"].get("quotas", {}).get("by_share", True):
+        policy = _by_first_job(policy)
     return workload, _build_cluster(world["cluster"], workload), policy
+
+
+def _by_first_job(policy: Policy) -> Policy:
+    """Return the policy, under which queues with quotas are served by their first jobs."""
+
+    class ByFirstJob(type(policy)):  # type: ignore[misc]  # any of POLICIES
+        def prepare(self, world, plan):
+            plan.by_share = False
+            return super().prepare(world, plan)
+
+    return ByFirstJob(**vars(policy))
 
 
 def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
@@ -656,6 +714,8 @@ def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
         cluster = cluster.with_queues(spec["queues"]["mode"], shares)
     if "partitions" in spec:
         cluster = cluster.with_partitions(spec["partitions"])
+    if "quotas" in spec:
+        cluster = cluster.with_quotas(spec["quotas"]["tree"])
     if "limits" in spec:
         cluster = cluster.with_limits(spec["limits"]["rows"], spec["limits"]["accounts"])
     return cluster

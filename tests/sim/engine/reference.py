@@ -23,6 +23,7 @@ from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
 from tests.sim.engine.reference_partitions import Partitioning, with_default_times
 from tests.sim.engine.reference_preempt import Preempting
+from tests.sim.engine.reference_quotas import Quotas
 from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
@@ -61,6 +62,7 @@ class _Run(
     Limits,
     Partitioning,
     Preempting,
+    Quotas,
     Releasing,
     Replanning,
     Speeds,
@@ -158,7 +160,7 @@ class _Run(
         self.total = [sum(column) for column in zip(*self.capacity, strict=True)]
         self.org = [0] * self.n_jobs
         self.cap, self.org_weight = [[INF] * len(self.total)], [1.0]
-        if cluster.queue_mode != "global":
+        if cluster.queue_mode in ("hard", "weighted"):
             names = c.queue_names
             table = cluster.queue_share or {n: 1 / len(names) for n in names}
             self.org = c.job_queue.tolist()
@@ -169,6 +171,7 @@ class _Run(
                     np.outer(self.org_weight, self.total), np.ones(1)
                 ).tolist()
             ]
+        self._init_quotas(cluster, quantum)
         if self.whole is not None:
             for row in self.cap:
                 row[self.whole] = INF
@@ -701,6 +704,9 @@ class _Run(
 
     def _queue_use(self, jobs):
         used = [sum(self.used[j][r] for j in jobs) for r in range(len(self.total))]
+        return self._dominant_share(used)
+
+    def _dominant_share(self, used):
         shares = self._shares(used)
         return max(shares) if self.plan.share < 0 else shares[self.plan.share]
 
@@ -709,9 +715,10 @@ class _Run(
         queues = self.plan.queues
         jobs_of_org = [j for j in range(self.n_jobs) if self.org[j] == org]
         jobs_of_queue = [j for j in jobs_of_org if self.plan.jobs["queue"][j] == level]
+        between = (self._queue_use(jobs_of_org) / self.org_weight[org], org)
         return (
             queues.tier[level],
-            self._queue_use(jobs_of_org) / self.org_weight[org],
+            self._tree_key(queue) if self.quota_nodes else between,
             org,
             self._queue_use(jobs_of_queue) / queues.weight[level],
             level,
@@ -731,7 +738,7 @@ class _Run(
 
     def _order(self, g):
         """Return by what waiting stages are ordered: tier of partitions, queue, rank."""
-        return (*self._tier_of(g), self._queue_key(self._queue(g)), self._rank(g))
+        return (*self._tier_of(g), self._stage_key(g))
 
     def _left_over_worth(self, j):
         jobs = self.plan.jobs
@@ -784,6 +791,8 @@ class _Run(
         if self._over_cap(j, demand, times):
             return False
         org = self.org[j]
+        if not self._within_quota(org, [times * int(amount) for amount in demand]):
+            return False
         jobs_of_org = [i for i in range(self.n_jobs) if self.org[i] == org]
         return all(
             sum(self.used[i][r] for i in jobs_of_org) + times * demand[r] <= self.cap[org][r]

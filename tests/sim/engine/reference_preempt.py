@@ -340,11 +340,10 @@ class Preempting:
             if not (self._is_listed() and self._holds(j)):
                 first.setdefault(j, []).append(g)
         stages = [min(own, key=lambda g: (self.plan.stages["key"][g], g)) for own in first.values()]
-        merged = self._is_listed() and self.world.cluster.queue_mode == "hard"
+        merged = self._is_listed() and self.queues_are_hard
 
         def order(g):
-            key = () if merged else self._queue_key(self._queue(g))
-            return (self._tier_of(g), key, self._rank(g))
+            return (self._tier_of(g), self._rank(g)) if merged else self._order(g)
 
         stages.sort(key=order)
         return any(self._preempt(g) for g in stages if not self._passes(g))

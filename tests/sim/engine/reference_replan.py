@@ -456,9 +456,9 @@ class Replanning:
 
     def _queue_jobs(self):
         def order(g):  # weighted queues by what they use now
-            hard = self.world.cluster.queue_mode == "hard"
-            key = () if hard else self._queue_key(self._queue(g))
-            return (self._tier_of(g), key, self._rank(g))
+            if self.queues_are_hard:
+                return (self._tier_of(g), (), self._rank(g))
+            return self._order(g)
 
         waiting = [g for g in sorted(self._waiting(), key=order) if not self._passes(g)]
         jobs = [int(self.c.stage_job[g]) for g in waiting]

@@ -22,10 +22,10 @@ def reserve(run, first: int = -1) -> bool:
     """
     plan, now = run.plan, run.now
     expected = plan.jobs["expected_s"].tolist()
-    hard = run.world.cluster.queue_mode == "hard"
+    hard = run.queues_are_hard
 
-    def order(g):  # weighted queues by what they use now
-        return (run._tier_of(g), () if hard else run._queue_key(run._queue(g)), run._rank(g))
+    def order(g):  # weighted queues, and quotas that lend, by what they use now
+        return (run._tier_of(g), (), run._rank(g)) if hard else run._order(g)
 
     def width(j):
         return sum(run.size[g] for g in run.job_stages[j])
@@ -71,6 +71,12 @@ def reserve(run, first: int = -1) -> bool:
         org = run.org[j]
         for moment in moments(claims, begin, j):
             holders = [i for first, end, i, _ in claims if first <= moment < end]
+            use = [[0] * len(run.total) for _ in run.org_weight]
+            for i in holders:
+                for r, amount in enumerate(run._slot(i)):
+                    use[run.org[i]][r] += width(i) * amount
+            if not run._within_quota(org, [width(j) * amount for amount in run._slot(j)], use):
+                return False
             holders = [i for i in [*holders, j] if run.org[i] == org]
             for r in run.deciding:
                 demand = sum(width(i) * run._slot(i)[r] for i in holders)

@@ -22,7 +22,7 @@ FITS = ("strict", "skip", "pack", "reservations", "planning")
 OTHERS = (
     *("gangs", "devices", "classes", "partitions", "hard queues", "weighted queues", "outages"),
     *("failures", "launch lags", "stage lags", "batches", "learning", "inputs", "remote"),
-    *("slow periods", "fungible", "choice", "speeds", "limits", "callbacks", "caps"),
+    *("slow periods", "fungible", "choice", "speeds", "limits", "callbacks", "caps", "quotas"),
     *("dependencies", "begin times", "singletons", "evictions", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive"),
     *("drains", "known outages", "reserved machines"),
@@ -33,7 +33,12 @@ REFUSED = {
 }
 """Pairs that never run, and their reason; `docs/architecture.md` has them in words."""
 
-ONE_OF = [{"hard queues", "weighted queues"}, {"evictions", "preemption"}]
+ONE_OF = [
+    {"hard queues", "weighted queues"},
+    {"hard queues", "quotas"},
+    {"weighted queues", "quotas"},
+    {"evictions", "preemption"},
+]
 """Mechanisms of which a run has one."""
 
 ARCHITECTURE = Path(__file__).parents[3] / "docs" / "architecture.md"

@@ -94,12 +94,13 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["evictions"] += getattr(policy, "evicts", False)
         seen["holds"] += getattr(policy, "n_held", 0) > 0
         seen["caps"] += bool(cluster.limits)
+        seen["quotas"] += cluster.queue_mode == "quota"
         seen["tiers"] += has_tiers(cluster)
         seen["exclusive"] += bool(exclusive_jobs(workload.columns, cluster).any())
         seen["admission"] += may_refuse(cluster)
         seen["choice"] += getattr(policy, "chooses", False)
     assert min(seen.values()) >= 10
-    assert len(seen) == 27
+    assert len(seen) == 28
 
 
 def delayed(world):

@@ -10,9 +10,10 @@ from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import gang_kind, is_waiting_gang, list_bucket
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PREEMPTS, WINDOWS
+from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PREEMPTS, QUOTAS, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over
+from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
 from sim.engine.kernels.state import BARRED, N_BUCKETS
@@ -77,6 +78,8 @@ def dispatch_classes(st):
 def _first_unbarred(st):
     """Return the first stage in order with a pool that is not barred, -1 for none."""
     best = -1
+    if QUOTAS:
+        note_borrowing(st)
     for position in range(st.state_i[N_BUCKETS]):
         if GANGS and st.state_bucket_kind[position] == gang_kind(st):
             best = _first_gang(st, position, best)

@@ -10,7 +10,7 @@ those that start a task are found at the top of its heap.
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import begin_batches
 from sim.engine.kernels.buckets import end_dispatch, gang_kind, is_listed_before, mark_tried
-from sim.engine.kernels.features import BATCHES, GANGS, OVERBOOK, SCORED, TIERS
+from sim.engine.kernels.features import BATCHES, GANGS, OVERBOOK, QUOTAS, SCORED, TIERS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.packing.fitting import (
     alignment,
@@ -22,6 +22,7 @@ from sim.engine.kernels.packing.fitting import (
     set_min_demand,
 )
 from sim.engine.kernels.packing.repeats import repeats
+from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.resources import clear_dirty, retry_machine
 from sim.engine.kernels.rigid.gang import admit_waiting, first_gang
 from sim.engine.kernels.state import (
@@ -49,6 +50,8 @@ def dispatch_pack(st):
     capacity) × (demand / capacity) of the machine, added in the order of the resources.
     """
     while GANGS:
+        if QUOTAS:
+            note_borrowing(st)
         gang = first_gang(st, -1)
         if gang < 0:
             break
@@ -121,6 +124,8 @@ def _fill(st, machine, is_freed):
 @part
 def _start_best(st, machine, n):
     """Start the best of the `n` fitting buckets on `machine`; tell whether anything started."""
+    if QUOTAS:
+        note_borrowing(st)
     if SCORED:
         k = choose_bundle(st, machine, n)
         if k < 0:
@@ -151,6 +156,8 @@ def _start_best(st, machine, n):
 def _overbook(st, machine):
     """Start tasks on the full `machine` while overbooking gains."""
     while True:
+        if QUOTAS:
+            note_borrowing(st)
         g = best_overbooking(st, machine)
         if g < 0:
             return

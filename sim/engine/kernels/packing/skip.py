@@ -11,9 +11,10 @@ from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import end_dispatch, is_waiting_gang, mark_tried, refuse
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import BATCHES, CAPS, DYNAMIC_ORDER, GANGS, HOLDS
+from sim.engine.kernels.features import BATCHES, CAPS, DYNAMIC_ORDER, GANGS, HOLDS, QUOTAS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.packing.fitting import filter_candidates, find_candidates
+from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import (
     admit_waiting,
@@ -44,6 +45,8 @@ def dispatch_skip(st):
     again = -1
     first, holder = -1, -1
     while n >= 0:
+        if QUOTAS:
+            note_borrowing(st)
         if HOLDS and st.state_i[HELD_MACHINES] > 0 and again < 0:
             first = first_waiting(st)
             if holder >= 0 and first != holder:

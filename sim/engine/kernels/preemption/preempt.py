@@ -24,7 +24,7 @@ from sim.engine.kernels.faults.restart import (
     stop_gangs,
 )
 from sim.engine.kernels.faults.work import CANCEL
-from sim.engine.kernels.features import CAPS, GANGS, REPLANS, RESERVES
+from sim.engine.kernels.features import CAPS, GANGS, QUOTAS, REPLANS, RESERVES
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over
@@ -37,6 +37,7 @@ from sim.engine.kernels.preemption.units import (
     job_of,
     list_units,
 )
+from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.release import CANCELLED_JOB
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.rigid.gang import admit_waiting
@@ -44,7 +45,7 @@ from sim.engine.kernels.rigid.rigid import is_holding
 from sim.engine.kernels.state import (
     BARRED,
     FIRST_LEAVING,
-    HARD_CAPS,
+    ISOLATED,
     N_CLAIMANTS,
     N_LEAVING,
     NOW,
@@ -62,6 +63,8 @@ start_replanned = late("sim.engine.kernels.rigid.replan.start_first", REPLANS)
 def preempt(st):
     """Preempt for the first waiting job, in order, for which that suffices; False for none."""
     st.state_i[BARRED] = 0
+    if QUOTAS:
+        note_borrowing(st)
     n = _list_contenders(st)
     while n > 0:
         best = 0
@@ -148,7 +151,7 @@ def _first_ready(st, j):
 @part
 def _goes_first(st, a, b):
     """Tell whether waiting stage `a` comes before `b`; jobs with hard shares are merged by rank."""
-    if is_listed(st) and st.state_i[HARD_CAPS]:
+    if is_listed(st) and st.state_i[ISOLATED]:
         return before(st, a, b)
     return goes_before(st, a, b)
 

@@ -20,8 +20,9 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.choice import BEST_FIT, FASTEST, LEAST_DOT
 from sim.engine.kernels.choosing.devices import n_by_devices
-from sim.engine.kernels.features import CHOOSES, WINDOWS
+from sim.engine.kernels.features import CHOOSES, QUOTAS, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.quotas import within_quota
 from sim.engine.kernels.rigid.gang import admit_gang_to
 from sim.engine.kernels.rigid.rigid import claimed_until, expected_end, planned_end, width
 from sim.engine.kernels.speeds import speed_on
@@ -77,6 +78,8 @@ def keep_claim(st, j, begin):
         place = st.state_entry_place[entry]
         if _free_slots(st, j, place, begin, end) < st.state_entry_slots[entry]:
             return False
+    if QUOTAS and _exceeds_quota(st, j, begin, end) < math.inf:
+        return False
     _list_claim(st, j, begin)
     return True
 
@@ -156,6 +159,8 @@ def _earliest_begin(st, j):
             begin = _first_begin(st, j, together, begin)
             if st.state_i[HARD_CAPS]:
                 begin = _first_begin(st, j, n_machines + st.w_job_org[j], begin)
+            if QUOTAS:
+                begin = _first_within_quota(st, j, begin)
             moves = st.state_i[HARD_CAPS] and begin > before
         if begin == math.inf or _fits(st, j, begin):
             return begin
@@ -196,6 +201,57 @@ def _first_begin(st, j, place, begin):
 
 
 @part
+def _first_within_quota(st, j, begin):
+    """Return the first begin, from `begin` on, from which on job `j` keeps within all quotas."""
+    while begin < math.inf:
+        time = _exceeds_quota(st, j, begin, planned_end(st, begin, j))
+        if time == math.inf:
+            return begin
+        begin = _next_end(st, st.state_place_first[len(st.state_place_first) - 1], time)
+    return begin
+
+
+@part
+def _exceeds_quota(st, j, begin, end):
+    """Return the first time from `begin` until `end` when job `j` exceeds a quota; inf: none."""
+    if not _is_within_quota(st, j, begin):
+        return begin
+    change = st.state_place_first[len(st.state_place_first) - 1]
+    while change >= 0 and st.state_change_time[change] < end:
+        time = st.state_change_time[change]
+        if time > begin and not change & 1 and not _is_within_quota(st, j, time):
+            return time
+        change = st.state_change_next[change]
+    return math.inf
+
+
+@part
+def _is_within_quota(st, j, time):
+    """Tell whether quotas allow job `j` beside the claims of that time."""
+    taken, n_machines = st.state_node_planned, st.state_mach_free.shape[0]
+    taken[:] = 0
+    for org in range(len(st.c_org_weight)):
+        change = st.state_place_first[n_machines + org]
+        for r in range(len(st.state_free)):
+            taken[org, r] = st.state_org_used[org, r]
+        while change >= 0 and st.state_change_time[change] <= time:
+            for r in range(len(st.state_free)):
+                room = st.state_entry_room[change >> 1, r]
+                taken[org, r] += -room if change & 1 else room
+            change = st.state_change_next[change]
+    for node in range(len(st.c_node_parent)):
+        above = st.c_node_parent[node]
+        if above >= 0:
+            for r in range(len(st.state_free)):
+                taken[above, r] += max(taken[node, r] - st.c_node_local[node, r], 0)
+    for r in range(len(st.state_free)):
+        amount = width(st, j) * st.w_job_slot[j, r]
+        if not within_quota(st, taken, st.w_job_org[j], r, amount):
+            return False
+    return True
+
+
+@part
 def _next_end(st, change, time):
     """Return the time of the first end after `time`, from `change` on in the list of a place.
 
@@ -215,6 +271,8 @@ def _fits(st, j, begin):
     end, n_machines = planned_end(st, begin, j), st.state_mach_free.shape[0]
     share = n_machines + st.w_job_org[j]
     if st.state_i[HARD_CAPS] and _free_slots(st, j, share, begin, end) < width(st, j):
+        return False
+    if QUOTAS and _exceeds_quota(st, j, begin, end) < math.inf:
         return False
     n_free = 0
     for machine in range(n_machines):

@@ -52,7 +52,7 @@ from sim.engine.kernels.rigid.rigid import (
 )
 from sim.engine.kernels.state import (
     BY_PLACE,
-    HARD_CAPS,
+    ISOLATED,
     N_PROFILE,
     N_RUNNING_JOBS,
     N_SCAN,
@@ -214,7 +214,7 @@ def _reserve(st, n, reserves_all):
 @part
 def _counted_in(st, j):
     """Return the queue whose reservations that of job `j` is one of: its own if it has a share."""
-    return st.w_job_org[j] if st.state_i[HARD_CAPS] else 0
+    return st.w_job_org[j] if st.state_i[ISOLATED] else 0
 
 
 @inlined

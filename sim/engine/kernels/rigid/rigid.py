@@ -9,12 +9,13 @@ the one that is to be served next comes first, as they are now.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import CAPS, GANGS, PLACES, TIERS
+from sim.engine.kernels.features import CAPS, GANGS, PLACES, QUOTAS, TIERS
 from sim.engine.kernels.heaps import has_other_tier, is_of_higher_tier
 from sim.engine.kernels.launch import next_lag
 from sim.engine.kernels.passing import is_passed_over
+from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.scanlist import stage_at
-from sim.engine.kernels.state import BY_PLACE, HARD_CAPS, LAUNCH, N_SCAN, NOW
+from sim.engine.kernels.state import BY_PLACE, BY_SHARE, ISOLATED, LAUNCH, N_SCAN, NOW
 from sim.engine.kernels.waiting import precedes
 
 
@@ -92,6 +93,8 @@ def list_waiting(st):
 @inlined
 def begin_merge(st):
     """Set the range of the waiting stages of each queue; none of its jobs has a reservation."""
+    if QUOTAS:
+        note_borrowing(st)
     for q in range(len(st.state_queue_next)):
         st.state_queue_next[q] = st.state_queue_end[q] = st.state_queue_reserved[q] = 0
     for position in range(st.state_i[N_SCAN]):
@@ -105,7 +108,7 @@ def begin_merge(st):
 def next_merged(st):
     """Return the next position of all queues, by tier, rank, key and row of the stage.
 
-    Of weighted ones, whose organisations have no caps, by tier and queue before that.
+    Of weighted ones, or with quotas that lend, by tier and queue before that.
     """
     best = -1
     for q in range(len(st.state_queue_next)):
@@ -117,12 +120,22 @@ def next_merged(st):
         elif TIERS and has_other_tier(st, stage_at(st, position), stage_at(st, best)):
             is_higher = is_of_higher_tier(st, stage_at(st, position), stage_at(st, best))
             best = position if is_higher else best
-        elif st.state_i[HARD_CAPS] or len(st.c_org_weight) == 1:
+        elif st.state_i[ISOLATED] or len(st.c_org_weight) == 1:
             best = position if _ranks_before(st, position, best) else best
+        elif QUOTAS and not st.state_i[BY_SHARE]:
+            best = position if _borrows_less(st, position, best) else best
         elif precedes(st, q, st.state_scan_queue[best]):
             best = position
     st.state_queue_next[st.state_scan_queue[best]] += 1
     return best
+
+
+@inlined
+def _borrows_less(st, a, b):
+    """Tell whether the queue at position `a` borrows less far up than `b`, or ranks first."""
+    height_a = st.state_queue_height[st.state_scan_queue[a]]
+    height_b = st.state_queue_height[st.state_scan_queue[b]]
+    return height_a < height_b if height_a != height_b else _ranks_before(st, a, b)
 
 
 @inlined
