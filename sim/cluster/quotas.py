@@ -23,6 +23,7 @@ from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError, did_you_mean, unknown
 from sim.base.parameters import NotNegative, Positive, check
 from sim.base.plugins import check_names
+from sim.cluster.exclusive import PARTS
 from sim.workload.columns import capacity_quanta
 
 _KEYS = ("parent", "nominal", "borrow", "lend", "weight")
@@ -226,7 +227,7 @@ def quota_tree(
     named = {name for node in nodes.values() for name in node.names()}
     tables = [table for n in nodes.values() for table in (n.nominal, n.borrow, n.lend)]
     is_every = any(not isinstance(table, Mapping) for table in tables)
-    is_limited = np.array([is_every or name in named for name in resources])
+    is_limited = np.array([name != PARTS and (is_every or name in named) for name in resources])
     local = np.zeros_like(quota)
     for node, above in enumerate(parent):
         local[node] = np.maximum(quota[node] - lend[node], 0)

@@ -51,6 +51,8 @@ class Quotas:
             yield from table if isinstance(table, dict) else cluster.resources
 
     def _amount(self, table, r, cluster, quantum):
+        if r == self.whole:
+            return None  # parts of machines
         value = table.get(cluster.resources[r]) if isinstance(table, dict) else table
         if isinstance(value, str):
             share = float(value[:-1]) / 100 * self.total[r]
