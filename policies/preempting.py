@@ -18,6 +18,7 @@ VICTIMS = {
     "last_started": Victims.LAST_STARTED,
     "least_lost": Victims.LEAST_LOST,
 }
+BETWEEN_QUEUES = {"share": Right.SHARE, "quota": Right.QUOTA}
 WHEN = {name.lower(): way for name, way in WhenPreempted.__members__.items()}
 
 
@@ -29,11 +30,12 @@ def fill(world: World, plan: Plan, options: Mapping[str, Any]) -> None:
     world, plan
         Those of `sim.engine.plan.Scheduler.begin`.
     options : mapping
-        by : "priority", "share", or a column of jobs whose values `levels` orders ("qos",
+        by : "priority", "share", "quota", or a column of jobs whose values `levels` orders ("qos",
         "queue", "user", "account", "partition");
         levels : mapping of str to float, the level of each value of that column (others 0): jobs
         of a higher level preempt those of a lower one;
-        in_queue : bool, only jobs of the same queue, False by default;
+        in_queue : bool, False by default: only jobs of the same queue; by shares and quotas also
+        those of the same queue and lower priority;
         victims : "lowest_level" (default), "last_started" or "least_lost";
         when : "requeue" (default), "cancel" or "suspend", or a mapping of values of the column to
         one of these;
@@ -50,7 +52,7 @@ def fill(world: World, plan: Plan, options: Mapping[str, Any]) -> None:
     by = str(options.get("by", "priority"))
     levels = options.get("levels", {})
     texts = None
-    if by in ("priority", "share"):
+    if by in ("priority", *BETWEEN_QUEUES):
         if levels:
             raise InputError(
                 f"policy.preemption.levels orders the values of a column, and by is {by!r}: set "
@@ -66,12 +68,11 @@ def fill(world: World, plan: Plan, options: Mapping[str, Any]) -> None:
     level = world.columns.job_priority
     if texts is not None:
         level = np.array([float(levels.get(text, 0.0)) for text in texts])
-    if by == "share":
-        plan.set_jobs(preempt_level=0.0)
-        right = Right.SHARE
-    else:
-        plan.set_jobs(preempt_level=level, preempts_below=level)
-        right = Right.LEVEL_IN_QUEUE if options.get("in_queue", False) else Right.LEVEL
+    plan.set_jobs(preempt_level=level, preempts_below=level)
+    in_queue = bool(options.get("in_queue", False))
+    right = Right.LEVEL_IN_QUEUE if in_queue else BETWEEN_QUEUES.get(by, Right.LEVEL)
+    if in_queue and by in BETWEEN_QUEUES:
+        right |= BETWEEN_QUEUES[by]
     plan.set_jobs(when_preempted=_when(options.get("when", "requeue"), texts, len(level)))
     victims = str(options.get("victims", "lowest_level"))
     if victims not in VICTIMS:
@@ -106,7 +107,7 @@ def _texts(columns: Columns, name: str) -> list[str]:
         return [names[code] for code in codes.tolist()]
     table = columns.features.jobs
     if name not in table.column_names:
-        known = ("priority", "share", *own, *table.column_names)
+        known = ("priority", *BETWEEN_QUEUES, *own, *table.column_names)
         raise InputError(unknown("policy.preemption.by", name, known))
     texts: list[str] = table[name].to_pylist()
     return texts

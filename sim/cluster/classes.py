@@ -25,6 +25,9 @@ MAX_CLASSES, MAX_DEVICES = 63, 62
 ANY = ""
 """Class of a task that runs on all machines, and of machines without a class name."""
 
+PARTS = "parts of a machine"
+"""Name of the resource of whole machines (`sim.cluster.exclusive`), which no user's has."""
+
 SEPARATOR = "|"
 """Separator of the classes that a task may run on, and of the partitions of a job."""
 

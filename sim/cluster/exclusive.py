@@ -13,14 +13,12 @@ import numpy as np
 
 from sim.base.arrays import I8, Mask, frozen
 from sim.cluster.allowed import exclusive_partitions
+from sim.cluster.classes import PARTS
 from sim.workload.columns import replaced
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.workload.columns import Columns
-
-PARTS = "parts of a machine"
-"""Name of the resource, which no resource of a user has."""
 
 
 def exclusive_jobs(columns: Columns, cluster: Cluster) -> Mask:

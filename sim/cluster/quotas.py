@@ -23,7 +23,7 @@ from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError, did_you_mean, unknown
 from sim.base.parameters import NotNegative, Positive, check
 from sim.base.plugins import check_names
-from sim.cluster.exclusive import PARTS
+from sim.cluster.classes import PARTS
 from sim.workload.columns import capacity_quanta
 
 _KEYS = ("parent", "nominal", "borrow", "lend", "weight")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import PolicyError, unknown
-from sim.cluster.exclusive import PARTS
+from sim.cluster.classes import PARTS
 from sim.engine.kernels.release import HARD
 from sim.workload.columns import capacity_quanta
 

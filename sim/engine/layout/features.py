@@ -12,7 +12,7 @@ from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
 from sim.cluster.allowed import has_tiers
 from sim.cluster.cap_groups import Groups
-from sim.cluster.exclusive import PARTS
+from sim.cluster.classes import PARTS
 from sim.cluster.fits import has_constraints, has_enforced_limits
 from sim.cluster.speeds import class_speeds
 from sim.engine.kernels import features as has
@@ -22,7 +22,7 @@ from sim.engine.layout.caps import has_minutes
 from sim.engine.layout.windows import has_windows
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
 from sim.engine.plan.choice import Machine
-from sim.engine.plan.preemption import WhenPreempted
+from sim.engine.plan.preemption import Right, WhenPreempted
 from sim.engine.plan.queues import Packing
 
 if TYPE_CHECKING:
@@ -134,6 +134,11 @@ def _needed(
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
     overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     pool = False
+    if plan.preemption and Right.QUOTA in plan.preemption.by and not quotas:
+        raise PolicyError(
+            "plan.preemption is by quotas, and the cluster has none: set cluster.quotas, or take "
+            "room back by shares"
+        )
     if cluster.unit and not (gangs or scored or plans or preempts or windows):
         fit = Fit.STRICT  # equal demands: the room of one task fits any other
         rare = (

@@ -12,7 +12,7 @@ from sim.base.errors import PolicyError
 class Right(IntFlag):
     """By what a waiting job may preempt a running one.
 
-    One of them; or LEVEL_IN_QUEUE and SHARE, of which either suffices.
+    One of them; or LEVEL_IN_QUEUE and SHARE or QUOTA, of which either suffices.
     """
 
     LEVEL = 1
@@ -25,6 +25,9 @@ class Right(IntFlag):
     LIMIT = 8
     """It runs fewer tasks than its ``run_limit``, and the other more than its own: tasks beyond it
     are evicted. A gang's slots are no such tasks."""
+    QUOTA = 16
+    """Its queue stays within its quota with it, and the other's, of the same tree, has borrowed
+    more than its own (`sim.cluster.quotas`): it takes back what was lent."""
 
 
 class Victims(IntEnum):
@@ -78,10 +81,11 @@ class Preemption:
     grace_s: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.by not in (*Right, Right.LEVEL_IN_QUEUE | Right.SHARE):
+        between = (Right.SHARE, Right.QUOTA)
+        if self.by not in (*Right, *(Right.LEVEL_IN_QUEUE | right for right in between)):
             raise PolicyError(
-                f"preemption: by is {self.by!r}; valid: one right, or LEVEL_IN_QUEUE and SHARE: by "
-                "others together, jobs could take room from each other in turn for ever"
+                f"preemption: by is {self.by!r}; valid: one right, or LEVEL_IN_QUEUE and SHARE or "
+                "QUOTA: by others together, jobs could take room from each other in turn for ever"
             )
         if not 0 <= self.grace_s < math.inf:
             raise PolicyError(

@@ -571,10 +571,11 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
     return policy | more
 
 
-def fill_preemption(plan_seed: int, plan: Plan) -> None:
+def fill_preemption(plan_seed: int, plan: Plan, has_quotas: bool) -> None:
     """Fill rights, levels and victims at random."""
     rng, n = np.random.default_rng([plan_seed, 6]), len(plan.jobs["key"])
-    right = Right(int(rng.choice([1, 1, 1, 2, 2, 4, 6])))
+    quotas = [16, 16, 20] if has_quotas else []
+    right = Right(int(rng.choice([1, 1, 1, 2, 2, 4, 6, *quotas])))
     grace_s = float(rng.choice([0.0, 0.0, 0.5, 1.25]))
     plan.preemption = Preemption(right, Victims(int(rng.integers(len(Victims)))), grace_s)
     level = rng.integers(0, 4, n).astype(float)
@@ -596,7 +597,7 @@ class AnyMechanism(AnyPlan):
     def prepare(self, world, plan):
         memory = super().prepare(world, plan)
         if self.preempts:
-            fill_preemption(self.plan_seed, plan)
+            fill_preemption(self.plan_seed, plan, bool(world.cluster.quotas))
         plan.held_machines = self.n_held
         if self.chooses:
             rng = np.random.default_rng([self.plan_seed, 3])
@@ -613,7 +614,7 @@ class PreemptingQueues(AnyQueues):
     def prepare(self, world, plan):
         memory = super().prepare(world, plan)
         if self.preempts:
-            fill_preemption(self.plan_seed, plan)
+            fill_preemption(self.plan_seed, plan, bool(world.cluster.quotas))
         return memory
 
 
@@ -627,7 +628,7 @@ class _Learns(Policy):
     def prepare(self, world, plan):
         memory = super().prepare(world, plan)
         if self.preempts:
-            fill_preemption(self.plan_seed, plan)
+            fill_preemption(self.plan_seed, plan, bool(world.cluster.quotas))
         if self.learns:
             n_stages = len(world.columns.stage_job)
             rng = np.random.default_rng([self.plan_seed, 5])

@@ -104,6 +104,11 @@ class Preempting:
         return bool(is_below and view["started"][j] < jobs["start_gate"][j])
 
     def _may_preempt(self, j, k):
+        if self.c.job_preempts[j] and self.plan.preemption.by & Right.QUOTA:
+            mine, theirs = (self.c.queue_names[self.org[i]] for i in (j, k))
+            one_tree = mine != theirs and self._path(mine)[0] == self._path(theirs)[0]
+            if one_tree and self._borrows(theirs):
+                return True
         shares = self.plan.preemption.by & Right.SHARE and self.c.job_preempts[j]
         other_queue = self._account(j) != self._account(k)
         return j != k and bool((shares and other_queue) or self._is_below(j, k))
@@ -124,6 +129,8 @@ class Preempting:
             return True
         if self._took_room_s(unit) == self.now:
             return False
+        if self.plan.preemption.by & Right.QUOTA:
+            return before and self._keeps_quota(g)
         between_orgs = self.org[j] != self.org[k]
         theirs = self._share(k, between_orgs)
         if theirs == before:
@@ -135,6 +142,31 @@ class Preempting:
         for r, amount in enumerate(demand):
             self.used[j][r] -= times * amount
         return mine <= theirs
+
+    def _borrows(self, name):
+        """Tell whether a queue uses more than its quota of some resource that it may borrow."""
+        use = self._use_by_org()
+        limited = [r for r in self.limited if r in self.deciding and self._may_borrow(name, r)]
+        return any(self._taken(name, r, use) > self._quota(name, r) for r in limited)
+
+    def _keeps_quota(self, g):
+        """Tell whether the queue of stage g stays within its quota, and its limit, if g starts."""
+        org, use = self.org[int(self.c.stage_job[g])], self._use_by_org()
+        name, (demand, times) = self.c.queue_names[org], self._needs(g)
+        node = self.quota_nodes[name]
+        for r in (r for r in self.limited if r in self.deciding and demand[r] > 0):
+            amount = self._taken(name, r, use) + times * demand[r]
+            if self._may_borrow(name, r) and amount > self._quota(name, r):
+                return False
+            if amount > self._quota(name, r) + (node.borrow[r] if node.parent else 0):
+                return False
+        return True
+
+    def _before(self, j, k):
+        """Return the share of the queue of job k, by quotas whether it borrows."""
+        if self.plan.preemption.by & Right.QUOTA:
+            return self._borrows(self.c.queue_names[self.org[k]])
+        return self._share(k, self.org[j] != self.org[k])
 
     def _needs(self, g):
         j = int(self.c.stage_job[g])
@@ -206,7 +238,7 @@ class Preempting:
             return False
         for unit in self._units(j):
             k = self._job_of(unit)
-            before = self._without(chosen, lambda k=k: self._share(k, self.org[j] != self.org[k]))
+            before = self._without(chosen, lambda k=k: self._before(j, k))
             may = (g, unit, chosen, before)
             if not self._without([*chosen, unit], lambda may=may: self._has_right(*may)):
                 continue

@@ -255,6 +255,34 @@ def test_a_grace_time_is_a_number_of_seconds(grace_s):
         Preemption(grace_s=grace_s)
 
 
+def test_a_queue_takes_back_what_it_lent():
+    """Two queues of 2 CPUs each: b has lent both, takes them back, and does not borrow more."""
+    tree = {name: {"parent": "all", "nominal": {"cpu": 2}} for name in "ab"}
+    cluster = sim.Cluster.machines(4, cpu=1).with_quotas(tree)
+    jobs = [
+        job("a", 0, *[90.0] * 4, gang=False, queue="a"),
+        job("b", 10, *[50.0] * 3, gang=False, queue="b"),
+    ]
+    result = run(jobs, cluster, "kueue", by="quota")
+    assert stops(result) == [("a", 0, 10, "preempted")] * 2
+    assert times(result)["b"] == (10, 110)
+
+
+@pytest.mark.parametrize("in_queue", [True, False])
+def test_quotas_and_priorities_within_a_queue(in_queue):
+    """The queue has its quota in use: only within it can the more important job find room."""
+    tree = {name: {"parent": "all", "nominal": {"cpu": 2}, "borrow": {"cpu": 0}} for name in "ab"}
+    cluster = sim.Cluster.machines(4, cpu=1).with_quotas(tree)
+    jobs = [job("low", 0, 90.0, 90.0, queue="a"), job("high", 10, 5.0, queue="a", priority=1)]
+    result = run(jobs, cluster, "kueue", by="quota", in_queue=in_queue)
+    assert times(result)["high"][0] == (10 if in_queue else 90)
+
+
+def test_quotas_are_needed():
+    with pytest.raises(PolicyError, match=r"set cluster\.quotas"):
+        run([LOW], by="quota")
+
+
 def test_rights_that_exclude_each_other():
     with pytest.raises(PolicyError, match="in turn for ever"):
         Preemption(Right.LEVEL | Right.SHARE)

@@ -82,7 +82,7 @@ def test_a_job_is_that_of_the_text(tmp_path, form):
         "priority": 100.0, "deadline_s": None, "min_tasks": 2, "input_mode": "none",
         "requested_s": 1800.0, "recorded_start_s": 95.0, "recorded_finish_s": 695.0,
         "recorded_eligible_s": 0.0, "recorded_submit_s": -5.0, "account": "lab",
-        "partition": "gpu", "qos": "normal",
+        "partition": "gpu", "qos": "normal", "n_nodes": 2,
     }  # fmt: skip
     (stage,) = w.stages.to_pylist()
     assert (stage["n_tasks"], stage["demand_cpu"], stage["demand_gpu"]) == (2, 4.0, 2.0)

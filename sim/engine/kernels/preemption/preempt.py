@@ -31,6 +31,7 @@ from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.preemption.trial import can_start, release_enough, room_on, spare
 from sim.engine.kernels.preemption.units import (
     BY_LIMIT,
+    BY_QUOTA,
     BY_SHARE,
     UNLISTED,
     below,
@@ -120,7 +121,7 @@ def _list_contenders(st):
         if is_listed(st) and is_holding(st, j):
             continue
         by = st.state_i[PREEMPTS_BY]
-        if below(st, j) > lowest or by & (BY_SHARE | BY_LIMIT):
+        if below(st, j) > lowest or by & (BY_SHARE | BY_LIMIT | BY_QUOTA):
             st.state_contender[n] = _first_ready(st, j)
             n += not (CAPS and is_passed_over(st, st.state_contender[n]))
     return n

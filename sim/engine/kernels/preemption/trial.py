@@ -5,10 +5,11 @@
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.devices import release, take_again
-from sim.engine.kernels.features import CHOOSES, GANGS, REPLANS, RESERVES, WINDOWS
+from sim.engine.kernels.features import CHOOSES, GANGS, QUOTAS, REPLANS, RESERVES, WINDOWS
 from sim.engine.kernels.held_slots import slots_on
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.preemption.units import (
+    BY_QUOTA,
     BY_SHARE,
     UNLISTED,
     is_below,
@@ -17,6 +18,7 @@ from sim.engine.kernels.preemption.units import (
     stops_before,
     took_room_s,
 )
+from sim.engine.kernels.quotas import is_borrowing, may_reclaim
 from sim.engine.kernels.resources import demand_row, fits, is_kept, move, within_cap
 from sim.engine.kernels.state import CONSTRAINED, NOW, PREEMPTS_BY, RESERVATIONS
 from sim.engine.kernels.waiting import queue_use
@@ -132,10 +134,11 @@ def _has_right(st, g, unit, before):
     j, k = st.w_stage_job[g], job_of(st, unit)
     if is_below(st, j, k) or may_evict(st, j, k):
         return True
-    if not st.state_i[PREEMPTS_BY] & BY_SHARE:
+    by = st.state_i[PREEMPTS_BY]
+    if not by & (BY_SHARE | BY_QUOTA) or took_room_s(st, unit) == st.state_f[NOW]:
         return False
-    if took_room_s(st, unit) == st.state_f[NOW]:
-        return False
+    if QUOTAS and by & BY_QUOTA:
+        return before > 0.0 and _keeps_quota(st, g)
     theirs = _share_of(st, j, k)
     if theirs == before:
         return False
@@ -148,9 +151,24 @@ def _has_right(st, g, unit, before):
 
 
 @part
+def _keeps_quota(st, g):
+    """Tell whether the queue of stage `g` stays within its quota if that starts."""
+    j = st.w_stage_job[g]
+    if GANGS and is_waiting_gang(st, j):
+        return may_reclaim(st, j, st.w_job_slot, j, st.w_job_min_tasks[j])
+    return may_reclaim(st, j, st.w_stage_demand, demand_row(st, g), 1)
+
+
+@part
 def _share_before(st, g, unit):
-    """Return the share of the queue of `unit` while it goes on, 0 where shares don't matter."""
-    if not st.state_i[PREEMPTS_BY] & BY_SHARE:
+    """Return the share of the queue of `unit` while it goes on, 0 where shares don't matter.
+
+    By quotas 1 if it borrows.
+    """
+    by = st.state_i[PREEMPTS_BY]
+    if QUOTAS and by & BY_QUOTA:
+        return 1.0 if is_borrowing(st, st.w_job_org[job_of(st, unit)]) else 0.0
+    if not by & BY_SHARE:
         return 0.0
     return _share_of(st, st.w_stage_job[g], job_of(st, unit))
 

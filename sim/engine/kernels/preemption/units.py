@@ -6,11 +6,12 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.faults.work import CANCEL, SUSPEND, ran_s, saved_s
-from sim.engine.kernels.features import CHECKPOINTS, GANGS
+from sim.engine.kernels.features import CHECKPOINTS, GANGS, QUOTAS
 from sim.engine.kernels.jobs import HELD
+from sim.engine.kernels.quotas import is_borrowing, lends_to
 from sim.engine.kernels.state import N_OVER, PREEMPTS_BY, VICTIMS
 
-BY_LEVEL, BY_SHARE, BY_LEVEL_IN_QUEUE, BY_LIMIT = 1, 2, 4, 8
+BY_LEVEL, BY_SHARE, BY_LEVEL_IN_QUEUE, BY_LIMIT, BY_QUOTA = 1, 2, 4, 8, 16
 LOWEST_LEVEL, LAST_STARTED, LEAST_LOST = range(3)
 UNLISTED = -2
 
@@ -61,9 +62,13 @@ def may_preempt(st, j, k):
     """Tell whether job `j` may preempt job `k`, uses of queues aside."""
     if j == k:
         return False
-    by_share = st.state_i[PREEMPTS_BY] & BY_SHARE != 0 and st.w_job_preempts[j] != 0
-    if by_share and st.state_job_queue[j] != st.state_job_queue[k]:
+    by = st.state_i[PREEMPTS_BY]
+    if by & BY_SHARE and st.w_job_preempts[j] and st.state_job_queue[j] != st.state_job_queue[k]:
         return True
+    if QUOTAS and by & BY_QUOTA and st.w_job_preempts[j]:
+        org, other = st.w_job_org[j], st.w_job_org[k]
+        if org != other and lends_to(st, org, other) and is_borrowing(st, other):
+            return True
     return is_below(st, j, k)
 
 
