@@ -289,7 +289,7 @@ def test_rights_that_exclude_each_other():
 
 
 def test_queues_of_equal_shares_do_not_take_room_from_each_other():
-    """What counts is cpu, of which nobody demands any: by it nobody has a right to room."""
+    """Use is counted in cpu, of which nobody demands any: by it nobody has a right to room."""
     jobs = [job(name, i, 9.0, queue=name, demand={"mem": 1}) for i, name in enumerate("ab")]
     cluster = sim.Cluster.machines(1, cpu=1, mem=1)
     options = {"preemption": {"by": "share"}, "resource": "cpu"}
