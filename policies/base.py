@@ -44,7 +44,7 @@ class Policy:
 
     fit: FitName = "strict"
     fit_resources: tuple[str, ...] = ()
-    preemption: Mapping[str, Any] = field(default_factory=dict)
+    preemption: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     name: ClassVar[str] = ""
     events: ClassVar[Event] = Event.NONE

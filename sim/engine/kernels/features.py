@@ -82,6 +82,7 @@ CHECKS = Feature("CHECKS")
 
 MODULES_SET = {
     "learning": ("sim.engine.kernels.learning.learning",),
+    "evict": ("sim.engine.kernels.preemption.preempt",),
     "preemption": ("sim.engine.kernels.preemption.preempt",),
     "held_machines": ("sim.engine.kernels.packing.hold",),
     "packing": ("sim.engine.kernels.packing.bundle", "sim.engine.kernels.packing.overbook"),

@@ -11,7 +11,7 @@ from policies.base import Policy
 from sim.base.errors import AccountError
 from sim.base.jit import JIT, part, specialised
 from sim.engine.kernels import resources
-from sim.engine.kernels.resources import _move as move
+from sim.engine.kernels.resources import move
 from sim.engine.plan import Event
 from sim.engine.simulate import variant
 from tests.examples import COMPILED_WIDE, examples
@@ -115,7 +115,7 @@ def turns_back_time(st, j, machine, demand, row, times):
     ],
 )
 def test_a_broken_account_is_caught(wrong, text, monkeypatch):
-    monkeypatch.setattr(resources, "_move", wrong)
+    monkeypatch.setattr(resources, "move", wrong)
     specialised.cache_clear()
     try:
         with pytest.raises(AccountError, match=text):

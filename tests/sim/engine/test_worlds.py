@@ -64,7 +64,7 @@ def test_a_world_is_a_function_of_its_seed_and_plain_json():
 def test_a_mechanism_that_is_drawn_is_in_the_world():
     """Of the worlds that can be built, at least ten have each."""
     seen = Counter()
-    for number in range(300):
+    for number in range(400):
         world = seeded(number)
         on = set(world["mechanisms"])
         try:
