@@ -36,15 +36,15 @@ class Policy:
     fit_resources : tuple of str
         The resources that a task must fit; empty for all. A fungible resource that is left out may
         be overbooked, and then slows down the tasks that use it.
-    preemption : mapping
-        Preemption of running jobs, e.g. {by: priority}; empty for none. Keys: by (priority, share,
+    preemption : mapping or None
+        Preemption of running jobs, e.g. {by: priority}; None for none. Keys: by (priority, share,
         or a column of jobs with levels), levels, in_queue, victims, when, grace_s
         (docs/preemption.md).
     """
 
     fit: FitName = "strict"
     fit_resources: tuple[str, ...] = ()
-    preemption: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    preemption: Mapping[str, Any] | None = field(default=None, kw_only=True)
 
     name: ClassVar[str] = ""
     events: ClassVar[Event] = Event.NONE

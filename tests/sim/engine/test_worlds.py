@@ -104,9 +104,9 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
 
 
 def delayed(world):
-    """Return the kernel's outcome with the second job's start an instant later."""
+    """Return the kernel's outcome with submissions an instant later."""
     result = outcome_of_kernel(world)
-    result["job_start"] = np.nextafter(result["job_start"], np.inf)
+    result["job_submit"] = np.nextafter(result["job_submit"], np.inf)
     return result
 
 
@@ -122,7 +122,7 @@ def test_a_world_that_fails_is_reduced_kept_and_counted(monkeypatch, tmp_path, c
     files = list(tmp_path.glob("*.json"))
     assert files
     again = json.loads(files[0].read_text())
-    assert again["differs"] == ["job_start"]
+    assert again["differs"] == ["job_submit"]
     assert len(again["jobs"]) == 1
     assert compare(again).differs == ("job_start",)
     monkeypatch.undo()

@@ -136,7 +136,7 @@ def test_a_users_policy_by_module(tmp_path: Path, trace: list[str]) -> None:
     assert built.cells[0].policy == {
         "name": "grid_test",
         "module": "grid_test_policy",
-        "params": {"fit": "strict", "fit_resources": [], "preemption": {}, "transform": 3.0},
+        "params": {"fit": "strict", "fit_resources": [], "preemption": None, "transform": 3.0},
     }
 
 
