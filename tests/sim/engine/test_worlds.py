@@ -124,7 +124,7 @@ def test_a_world_that_fails_is_reduced_kept_and_counted(monkeypatch, tmp_path, c
     again = json.loads(files[0].read_text())
     assert again["differs"] == ["job_submit"]
     assert len(again["jobs"]) == 1
-    assert compare(again).differs == ("job_start",)
+    assert compare(again).differs == ("job_submit",)
     monkeypatch.undo()
     assert compare(again) == Compared()
     assert "0 worlds equal" in "\n".join(worlds.report(counts, 7))
