@@ -207,6 +207,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_unit_next", "i4", "S:PREEMPTS", -1),
     ("state_victim", "i4", "S+J:PREEMPTS", 0),
     ("state_contender", "i4", "J:PREEMPTS", 0),
+    ("state_holder", "i4", "J:PREEMPTS", 0),  # gangs that hold slots, and where each stands
+    ("state_job_holder", "i4", "J:PREEMPTS", 0),
     # units that have a grace time: when they stop, and for which job; jobs that start then
     ("state_leaving", "i4", "S+J:PREEMPTS", 0),
     ("state_leaving_s", "f8", "S+J:PREEMPTS", 0),
