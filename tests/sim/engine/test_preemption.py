@@ -174,6 +174,20 @@ def test_a_victim_that_ends_within_its_grace_time():
     assert times(result) == {"low": (0, 30), "high": (30, 80)}
 
 
+def test_a_notice_outlives_all_that_come_after_it():
+    """Machine b's task has notice for 1000.5; until then many others have, and end before."""
+    kinds = [{"class": "a", "cpu": 1}] * 4 + [{"class": "b", "cpu": 1}]
+    jobs = [job("long", 0, 5000.0), job("first", 0.5, 10.0, priority=1)]
+    for i in range(12):
+        jobs.append(job(f"low {i}", 4 * i + 1, *[1.5] * 4, gang=False))
+        jobs.append(job(f"high {i}", 4 * i + 2, *[1.0] * 4, priority=1))
+    for row in jobs:
+        row["stages"][0]["runs_on"] = "b" if row["job_id"] in ("long", "first") else "a"
+    result = run(jobs, sim.Cluster.mixed(kinds), grace_s=1000.0)
+    assert stops(result) == [("long", 0, 1000.5, "preempted")]
+    assert times(result)["first"] == (1000.5, 1010.5)
+
+
 @pytest.mark.parametrize("policy", ["drf", "fair"])
 def test_queues_take_back_their_share(policy):
     """Four slots: b takes two of a's, and no third, by which it would have more than a."""

@@ -181,6 +181,8 @@ def _goes_first(st, a, b):
 def _give_notice(st, j, n_victims):
     """Let the first `n_victims` victims stop after the grace time, for job `j`."""
     time, n_slots = st.state_f[NOW] + st.p_grace[0], len(st.state_slot_task)
+    if st.state_i[N_LEAVING] + n_victims > len(st.state_leaving):
+        _drop_notices(st)
     st.state_job_claims[j] = time
     for i in range(n_victims):
         unit = st.state_victim[i]
@@ -193,6 +195,26 @@ def _give_notice(st, j, n_victims):
             st.state_slot_leaves[unit] = time
         else:
             st.state_job_leaves[unit - n_slots] = time
+
+
+@inlined
+def _drop_notices(st):
+    """Drop the notices of units that are gone, but for one of each job that waits for them.
+
+    That leaves as many as there are slots and jobs, and one a job, at most.
+    """
+    size, first, n = len(st.state_leaving), st.state_i[FIRST_LEAVING], 0
+    last_j, last_s = -1, -math.inf
+    for i in range(st.state_i[N_LEAVING]):
+        k, to = (first + i) % size, (first + n) % size
+        time, unit, j = st.state_leaving_s[k], st.state_leaving[k], st.state_leaving_for[k]
+        is_first = st.state_job_claims[j] == time and (j != last_j or time != last_s)
+        if is_first or _still_leaves(st, unit, time):
+            st.state_leaving_s[to] = last_s = time
+            st.state_leaving[to] = unit
+            st.state_leaving_for[to] = last_j = j
+            n += 1
+    st.state_i[N_LEAVING] = n
 
 
 @inlined
