@@ -38,7 +38,7 @@ class Policy:
         be overbooked, and then slows down the tasks that use it.
     preemption : mapping or None
         Preemption of running jobs, e.g. {by: priority}; None for none. Keys: by (priority, share,
-        or a column of jobs with levels), levels, in_queue, victims, when, grace_s
+        quota, or a column of jobs with levels), levels, in_queue, victims, when, grace_s
         (docs/preemption.md).
     """
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError, unknown
+from sim.base.parameters import check
 from sim.engine.plan import Plan, Preemption, Right, Victims, WhenPreempted, World
 from sim.workload.columns import Columns
 
@@ -18,6 +19,7 @@ VICTIMS = {
     "last_started": Victims.LAST_STARTED,
     "least_lost": Victims.LEAST_LOST,
 }
+_HINTS = {"levels": Mapping[str, float], "in_queue": bool, "grace_s": float}
 BETWEEN_QUEUES = {"share": Right.SHARE, "quota": Right.QUOTA}
 WHEN = {name.lower(): way for name, way in WhenPreempted.__members__.items()}
 
@@ -44,11 +46,14 @@ def fill(world: World, plan: Plan, options: Mapping[str, Any]) -> None:
     Raises
     ------
     InputError
-        On an unknown key or value, or levels where none are asked for.
+        On an unknown key, a value that is unknown or of another type, or levels where none are
+        asked for.
     """
     for name in options:
         if name not in KEYS:
             raise InputError(unknown("key in policy.preemption", name, KEYS))
+        if name in _HINTS:
+            check(f"policy.preemption.{name}", options[name], _HINTS[name])
     by = str(options.get("by", "priority"))
     levels = options.get("levels", {})
     texts = None

@@ -162,11 +162,11 @@ class Result(Run):
     def stops(self) -> pa.Table | None:
         """A row an attempt that was stopped, or whose output was lost.
 
-        Its task ran again, unless its job was ended at its limit (``timeout``).
+        Its task ran again, unless its job was ended (``timeout``, ``cancelled``).
 
         job_id, stage, task, machine as in `tasks`; start_s, stop_s float64, s; reason string, one
         of `sim.engine.stops.REASONS`. By stop_s and task. None with record="jobs". A task that
-        was evicted, or lost with its machine, before it ran has no row.
+        was stopped before it ran has no row.
         """
         if self.stopped is None:
             return None

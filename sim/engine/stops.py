@@ -1,4 +1,4 @@
-"""Records of stopped attempts: runs of tasks that failed, were evicted, or are no longer there."""
+"""Records of stopped attempts: runs of tasks that failed, were stopped, or are no longer there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ cancelled."""
 class StoppedAttempts:
     """Attempts of tasks that had to run again, or never completed, N of them, by end and task.
 
-    An attempt that was evicted, lost with its machine or ended with its job before it ran is none.
+    An attempt that was stopped before it ran is none.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ INPUTS = Feature("INPUTS")
 RELEASES = Feature("RELEASES")
 """Begin times, dependencies on other jobs, singletons (`sim.engine.kernels.release`)."""
 VARIABLE_ENDS = Feature("VARIABLE_ENDS")
-"""The end of a running task may change after its start: overbooked or lost machines, evictions,
+"""The end of a running task may change after its start: overbooked or lost machines, preemption,
 failures, slow periods, remote inputs."""
 RESERVES = Feature("RESERVES")
 """Reservations for the first in order (`sim.engine.kernels.rigid.reserve`)."""

@@ -9,8 +9,8 @@ ends, H held slots of gangs, B candidates of a bundle, V events between two call
 tasks in a mix, Y kinds of stages, Z buckets of them, P steps of an availability profile, X runs of
 like tasks (tasks of a stage in a row, of equal duration), C records of batches, I of stopped
 attempts, BLOCK; * is any number.
-``J+1`` is one more, and ``J:GANGS`` is J where there are GANGS, else 1: a feature, or a condition
-that `sim.engine.layout` knows.
+``J+1`` is one more, ``S+J`` their sum, and ``J:GANGS`` is J where there are GANGS, else 1: a
+feature, or a condition that `sim.engine.layout` knows.
 
 The *turn* of a task is its position in the start order of its stage; the turn of a job is its
 position in the order of submission.
@@ -207,10 +207,12 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_unit_next", "i4", "S:PREEMPTS", -1),
     ("state_victim", "i4", "S+J:PREEMPTS", 0),
     ("state_contender", "i4", "J:PREEMPTS", 0),
+    ("state_holder", "i4", "J:PREEMPTS", 0),  # gangs that hold slots, and where each stands
+    ("state_job_holder", "i4", "J:PREEMPTS", 0),
     # units that have a grace time: when they stop, and for which job; jobs that start then
-    ("state_leaving", "i4", "S+J:PREEMPTS", 0),
-    ("state_leaving_s", "f8", "S+J:PREEMPTS", 0),
-    ("state_leaving_for", "i4", "S+J:PREEMPTS", 0),
+    ("state_leaving", "i4", "S+J+J:PREEMPTS", 0),
+    ("state_leaving_s", "f8", "S+J+J:PREEMPTS", 0),
+    ("state_leaving_for", "i4", "S+J+J:PREEMPTS", 0),
     ("state_slot_leaves", "f8", "S:PREEMPTS", inf),
     ("state_job_leaves", "f8", "J:PREEMPTS", inf),
     ("state_job_claims", "f8", "J:PREEMPTS", -inf),  # when its victims have stopped, s

@@ -6,12 +6,12 @@ them, from ``w_job_held0`` on, each with its machine and devices.
 
 # mypy: disable-error-code="no-untyped-def"
 
-from sim.base.jit import part
+from sim.base.jit import inlined, part
 from sim.engine.kernels.choosing.choice import acquire_devices, set_devices
 from sim.engine.kernels.choosing.devices import n_by_devices, release
-from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, WINDOWS
+from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, PREEMPTS, WINDOWS
 from sim.engine.kernels.resources import acquire_held, is_kept, release_held
-from sim.engine.kernels.state import CONSTRAINED
+from sim.engine.kernels.state import CONSTRAINED, N_HOLDERS
 from sim.engine.kernels.windows import is_closed_now
 
 
@@ -73,3 +73,14 @@ def release_slots(st, j):
             release(st, st.w_job_slot, j, machine, st.state_held_devices[i])
         release_held(st, j, machine)
     st.state_job_idle_held[j] = -1
+    if PREEMPTS:
+        _leave_holders(st, j)
+
+
+@inlined
+def _leave_holders(st, j):
+    """Take gang job `j` off the list of those that hold slots."""
+    st.state_i[N_HOLDERS] -= 1
+    last = st.state_holder[st.state_i[N_HOLDERS]]
+    st.state_holder[st.state_job_holder[j]] = last
+    st.state_job_holder[last] = st.state_job_holder[j]

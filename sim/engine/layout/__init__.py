@@ -307,8 +307,7 @@ def _extent(dim: str, sizes: Mapping[str, int], conditions_met: Collection[str])
     count, _, condition = dim.partition(":")
     if condition and condition not in conditions_met:
         return 1
-    name, _, more = count.partition("+")
-    return sizes[name] + (sizes[more] if more in sizes else int(more or 0))
+    return sum(sizes[part] if part in sizes else int(part) for part in count.split("+"))
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

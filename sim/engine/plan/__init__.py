@@ -90,7 +90,7 @@ class Plan:
         that is, none waits for a single task of a parent, a machine takes the first that prefers
         it, if any; Fit.PACK also weighs the preference between stages
         (`sim.engine.plan.queues.Packing.remote`). Where tasks may have to start again (faults,
-        evictions), the first in order goes first.
+        preemption), the first in order goes first.
     evict : bool
         A job that runs fewer tasks than its ``run_limit`` gets the room of tasks that others run
         beyond theirs, the last started first: short for a `preemption` by Right.LIMIT. False by

@@ -19,15 +19,15 @@ class Right(IntFlag):
     """Its ``preempts_below`` is above the other's ``preempt_level``."""
     SHARE = 2
     """Its queue uses no more for its weight than the other's, with it and without the other, whose
-    stop lowers that."""
+    stop lowers that. What it stops of its own queue counts in its use."""
     LEVEL_IN_QUEUE = 4
     """As LEVEL, if both are in the same queue."""
     LIMIT = 8
     """It runs fewer tasks than its ``run_limit``, and the other more than its own: tasks beyond it
     are evicted. A gang's slots are no such tasks."""
     QUOTA = 16
-    """Its queue stays within its quota with it, and the other's, of the same tree, has borrowed
-    more than its own (`sim.cluster.quotas`): it takes back what was lent."""
+    """Its queue stays within its quota with it, and the other's, of the same tree, has borrowed a
+    resource that both take (`sim.cluster.quotas`): it takes back what was lent."""
 
 
 class Victims(IntEnum):

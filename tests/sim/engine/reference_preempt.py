@@ -121,7 +121,7 @@ class Preempting:
         jobs = [i for i in jobs if int(self.plan.jobs["queue"][i]) == level]
         return self._queue_use(jobs) / self.plan.queues.weight[level]
 
-    def _has_right(self, g, unit, chosen, before):
+    def _has_right(self, g, unit, chosen, before, own):
         j, k = int(self.c.stage_job[g]), self._job_of(unit)
         if self.plan.preemption.by == Right.LIMIT:
             return self._may_evict(j, k, sum(self._job_of(other) == k for other in chosen))
@@ -135,18 +135,26 @@ class Preempting:
         theirs = self._share(k, between_orgs)
         if theirs == before:
             return False
-        demand, times = self._needs(g)
+        return own[between_orgs] <= theirs
+
+    def _own_shares(self, g):
+        """Return the share of the queue of stage g, and of its organisation, if g starts."""
+        j, (demand, times) = int(self.c.stage_job[g]), self._needs(g)
         for r, amount in enumerate(demand):
             self.used[j][r] += times * amount
-        mine = self._share(j, between_orgs)
+        shares = self._share(j, False), self._share(j, True)
         for r, amount in enumerate(demand):
             self.used[j][r] -= times * amount
-        return mine <= theirs
+        return shares
 
-    def _borrows(self, name):
-        """Tell whether a queue uses more than its quota of some resource that it may borrow."""
+    def _borrows(self, name, taken=None):
+        """Tell whether a queue uses more than its quota of some resource that it may borrow.
+
+        `taken`: one of these.
+        """
         use = self._use_by_org()
         limited = [r for r in self.limited if r in self.deciding and self._may_borrow(name, r)]
+        limited = [r for r in limited if taken is None or r in taken]
         return any(self._taken(name, r, use) > self._quota(name, r) for r in limited)
 
     def _keeps_quota(self, g):
@@ -162,11 +170,19 @@ class Preempting:
                 return False
         return True
 
-    def _before(self, j, k):
-        """Return the share of the queue of job k, by quotas whether it borrows."""
+    def _before(self, g, unit):
+        """Return the share of the unit's queue, by quotas whether it borrows what both take."""
+        j, k = int(self.c.stage_job[g]), self._job_of(unit)
         if self.plan.preemption.by & Right.QUOTA:
-            return self._borrows(self.c.queue_names[self.org[k]])
+            needed = self._needs(g)[0]
+            taken = {r for r, amount in enumerate(needed) if amount > 0 and self._takes(unit, r)}
+            return self._borrows(self.c.queue_names[self.org[k]], taken)
         return self._share(k, self.org[j] != self.org[k])
+
+    def _takes(self, unit, r):
+        entries, k = unit
+        slots = [self._slot(k)] if k is not None and self.idle[k] is not None else []
+        return any(demand[r] > 0 for demand in slots + [self.demand[g] for _, _, g, *_ in entries])
 
     def _needs(self, g):
         j = int(self.c.stage_job[g])
@@ -236,10 +252,10 @@ class Preempting:
         chosen, fits = [], lambda: self._fits_now(g, barred)
         if fits():
             return False
+        own = self._own_shares(g)
         for unit in self._units(j):
-            k = self._job_of(unit)
-            before = self._without(chosen, lambda k=k: self._before(j, k))
-            may = (g, unit, chosen, before)
+            before = self._without(chosen, lambda unit=unit: self._before(g, unit))
+            may = (g, unit, chosen, before, own)
             if not self._without([*chosen, unit], lambda may=may: self._has_right(*may)):
                 continue
             chosen.append(unit)

@@ -174,6 +174,20 @@ def test_a_victim_that_ends_within_its_grace_time():
     assert times(result) == {"low": (0, 30), "high": (30, 80)}
 
 
+def test_a_notice_outlives_all_that_come_after_it():
+    """Machine b's task has notice for 1000.5; until then many others have, and end before."""
+    kinds = [{"class": "a", "cpu": 1}] * 4 + [{"class": "b", "cpu": 1}]
+    jobs = [job("long", 0, 5000.0), job("first", 0.5, 10.0, priority=1)]
+    for i in range(12):
+        jobs.append(job(f"low {i}", 4 * i + 1, *[1.5] * 4, gang=False))
+        jobs.append(job(f"high {i}", 4 * i + 2, *[1.0] * 4, priority=1))
+    for row in jobs:
+        row["stages"][0]["runs_on"] = "b" if row["job_id"] in ("long", "first") else "a"
+    result = run(jobs, sim.Cluster.mixed(kinds), grace_s=1000.0)
+    assert stops(result) == [("long", 0, 1000.5, "preempted")]
+    assert times(result)["first"] == (1000.5, 1010.5)
+
+
 @pytest.mark.parametrize("policy", ["drf", "fair"])
 def test_queues_take_back_their_share(policy):
     """Four slots: b takes two of a's, and no third, by which it would have more than a."""
@@ -240,6 +254,9 @@ def test_a_failed_attempt_keeps_nothing():
         ({"by": "priority", "levels": {"a": 1}}, "set by to that column"),
         ({"victims": "youngest"}, "youngest"),
         ({"when": "kill"}, "kill"),
+        ({"grace_s": "soon"}, "grace_s must be a number, not 'soon'"),
+        ({"in_queue": "no"}, "in_queue must be"),
+        ({"by": "qos", "levels": {"a": "high"}}, "levels must be a mapping"),
         ({"when": {"low": "cancel"}}, "names values of a column"),
         ({"grace": 3}, "grace_s"),
     ],
@@ -296,6 +313,44 @@ def test_queues_of_equal_shares_do_not_take_room_from_each_other():
     workload = sim.Workload.from_jobs(jobs)
     result = sim.simulate(workload, cluster, policies.build("fair", **options), record="tasks")
     assert stops(result) == []
+
+
+def test_a_queue_gets_no_share_by_stopping_its_own():
+    """Two queues of 5 CPUs. Without its `low`, which need not stop, a had 3 with `high`, b 4.
+
+    So b would take the room back at each instant that follows.
+    """
+    cluster = sim.Cluster.mixed([{"class": "x", "cpu": 5}, {"class": "y", "cpu": 5}])
+    jobs = [
+        job("first", 0, 100.0, user="a", priority=2, demand={"cpu": 2}),
+        job("b", 1, *[20.0] * 5, gang=False, user="b"),
+        job("low", 2, 100.0, user="a", demand={"cpu": 3}),
+        job("high", 3, 20.0, user="a", priority=1),
+    ]
+    for row in jobs:
+        row["stages"][0]["runs_on"] = "y" if row["job_id"] in ("b", "high") else "x"
+    result = run(jobs, cluster, "drf", fit="skip", by="share", in_queue=True)
+    assert stops(result) == []
+    assert times(result)["high"] == (21, 41)
+
+
+def test_only_what_was_borrowed_is_taken_back():
+    """Queue b has borrowed memory, and its GPUs are within its quota, until it takes a second."""
+    tree = {name: {"parent": "all", "nominal": {"mem": 2, "gpu": 1}} for name in "ab"}
+    kinds = [{"class": "x", "mem": 4, "gpu": 1}, {"class": "y", "mem": 1, "gpu": 1}]
+    cluster = sim.Cluster.mixed(kinds).with_quotas(tree)
+    gpu = {"mem": 0, "gpu": 1}
+    jobs = [
+        job("mem", 0, 50.0, queue="b", demand={"mem": 4, "gpu": 0}),
+        job("y", 1, 50.0, queue="b", demand=gpu),
+        job("a", 10, 5.0, queue="a", demand=gpu),
+        job("x", 20, 5.0, queue="b", demand=gpu),
+    ]
+    for row in jobs:
+        row["stages"][0]["runs_on"] = "x" if row["job_id"] in ("mem", "x") else "y"
+    result = run(jobs, cluster, "kueue", fit="skip", by="quota")
+    assert stops(result) == [("y", 1, 20, "preempted")]
+    assert times(result)["a"] == (20, 25)
 
 
 def test_same_bits_in_random_worlds():

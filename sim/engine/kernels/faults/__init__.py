@@ -1,1 +1,1 @@
-"""Ends of running tasks that change: failures, lost machines, evictions, slow periods."""
+"""Ends of running tasks that change: failures, lost machines, slow periods; and what is kept."""

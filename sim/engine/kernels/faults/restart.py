@@ -75,8 +75,8 @@ from sim.engine.kernels.waiting import is_listed, stage_ready, update_rank
 def stop_task(st, slot, reason):
     """Undo the start of the task in `slot`; only the service that it received stays.
 
-    It is not yet ready again: see `requeue_task`. The attempt is recorded, unless it is evicted or
-    lost with its machine before it ran.
+    It is not yet ready again: see `requeue_task`. The attempt is recorded, unless it is stopped
+    before it ran.
     """
     g = st.state_slot_stage[slot]
     j = st.w_stage_job[g]

@@ -12,7 +12,7 @@ that are free then. Nothing changes where that does not suffice.
 import math
 
 from sim.base.jit import inlined, late, part
-from sim.engine.kernels.buckets import is_waiting_gang
+from sim.engine.kernels.buckets import is_waiting_gang, list_bucket
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.faults.rates import ENDED
 from sim.engine.kernels.faults.restart import (
@@ -47,8 +47,11 @@ from sim.engine.kernels.state import (
     BARRED,
     FIRST_LEAVING,
     ISOLATED,
+    N_BUCKETS,
     N_CLAIMANTS,
+    N_HOLDERS,
     N_LEAVING,
+    N_SCAN,
     NOW,
     PREEMPTS_BY,
     RESERVATIONS,
@@ -114,26 +117,43 @@ def _list_contenders(st):
     n, lowest = 0, _lowest_level(st)
     if lowest == math.inf:
         return 0
-    for j in range(len(st.state_contender)):
-        is_ready = st.state_job_turn[j] >= 0 and st.state_job_left[j] > 0
-        if not is_ready or st.state_job_wait_queue[j] < 0 or st.state_job_ready_head[j] < 0:
-            continue
-        if is_listed(st) and is_holding(st, j):
-            continue
-        by = st.state_i[PREEMPTS_BY]
-        if below(st, j) > lowest or by & (BY_SHARE | BY_LIMIT | BY_QUOTA):
-            st.state_contender[n] = _first_ready(st, j)
-            n += not (CAPS and is_passed_over(st, st.state_contender[n]))
+    if is_listed(st):
+        for position in range(st.state_i[N_SCAN]):
+            if st.state_scan[position] >= 0:
+                n = _add_contender(st, n, st.state_scan[position], lowest)
+        return n
+    for position in range(st.state_i[N_BUCKETS]):
+        for i in range(list_bucket(st, position)):
+            n = _add_contender(st, n, st.state_stage_stack[i], lowest)
     return n
+
+
+@part
+def _add_contender(st, n, g, lowest):
+    """Add waiting stage `g`, if it is the first of a job that may preempt; return their number."""
+    j, by = st.w_stage_job[g], st.state_i[PREEMPTS_BY]
+    if is_listed(st) and is_holding(st, j):
+        return n
+    if below(st, j) <= lowest and not by & (BY_SHARE | BY_LIMIT | BY_QUOTA):
+        return n
+    if g != _first_ready(st, j) or (CAPS and is_passed_over(st, g)):
+        return n
+    st.state_contender[n] = g
+    return n + 1
 
 
 @inlined
 def _lowest_level(st):
     """Return the lowest level of a job that runs or holds slots, inf if none does."""
     lowest = math.inf
-    for k in range(len(st.state_contender)):
-        if is_holding(st, k):
+    for machine in range(len(st.state_mach_slot)):
+        slot = st.state_mach_slot[machine]
+        while slot >= 0:
+            k = st.w_stage_job[st.state_slot_stage[slot]]
             lowest = min(lowest, st.p_job_preempt_level[k])
+            slot = st.state_slot_next[slot]
+    for i in range(st.state_i[N_HOLDERS]):
+        lowest = min(lowest, st.p_job_preempt_level[st.state_holder[i]])
     return lowest
 
 
@@ -161,6 +181,8 @@ def _goes_first(st, a, b):
 def _give_notice(st, j, n_victims):
     """Let the first `n_victims` victims stop after the grace time, for job `j`."""
     time, n_slots = st.state_f[NOW] + st.p_grace[0], len(st.state_slot_task)
+    if st.state_i[N_LEAVING] + n_victims > len(st.state_leaving):
+        _drop_notices(st)
     st.state_job_claims[j] = time
     for i in range(n_victims):
         unit = st.state_victim[i]
@@ -173,6 +195,26 @@ def _give_notice(st, j, n_victims):
             st.state_slot_leaves[unit] = time
         else:
             st.state_job_leaves[unit - n_slots] = time
+
+
+@inlined
+def _drop_notices(st):
+    """Drop the notices of units that are gone, but for one of each job that waits for them.
+
+    That leaves as many as there are slots and jobs, and one a job, at most.
+    """
+    size, first, n = len(st.state_leaving), st.state_i[FIRST_LEAVING], 0
+    last_j, last_s = -1, -math.inf
+    for i in range(st.state_i[N_LEAVING]):
+        k, to = (first + i) % size, (first + n) % size
+        time, unit, j = st.state_leaving_s[k], st.state_leaving[k], st.state_leaving_for[k]
+        is_first = st.state_job_claims[j] == time and (j != last_j or time != last_s)
+        if is_first or _still_leaves(st, unit, time):
+            st.state_leaving_s[to] = last_s = time
+            st.state_leaving[to] = unit
+            st.state_leaving_for[to] = last_j = j
+            n += 1
+    st.state_i[N_LEAVING] = n
 
 
 @inlined

@@ -18,7 +18,7 @@ from sim.engine.kernels.preemption.units import (
     stops_before,
     took_room_s,
 )
-from sim.engine.kernels.quotas import is_borrowing, may_reclaim
+from sim.engine.kernels.quotas import may_reclaim
 from sim.engine.kernels.resources import demand_row, fits, is_kept, move, within_cap
 from sim.engine.kernels.state import CONSTRAINED, NOW, PREEMPTS_BY, RESERVATIONS
 from sim.engine.kernels.waiting import queue_use
@@ -42,6 +42,7 @@ def release_enough(st, g, n_units):
         total += st.state_mach_room[machine]
     if can_start(st, g, total):
         return 0
+    org_share, queue_share = _own_shares(st, g)
     n = 0
     for left in range(n_units, 0, -1):
         best = 0
@@ -53,7 +54,7 @@ def release_enough(st, g, n_units):
         st.state_unit[left - 1] = unit
         before = _share_before(st, g, unit)
         total += _give_back(st, g, unit)
-        if not _has_right(st, g, unit, before):
+        if not _has_right(st, g, unit, before, org_share, queue_share):
             total += _take_again(st, g, unit)
             continue
         st.state_victim[n] = unit
@@ -125,11 +126,11 @@ def can_start(st, g, total):
 
 
 @part
-def _has_right(st, g, unit, before):
+def _has_right(st, g, unit, before, org_share, queue_share):
     """Tell whether the job of stage `g` may preempt `unit`, whose room is given back.
 
     By their shares not what starts now, nor where its stop does not lower the share of its queue,
-    which was `before`: it could take the room back in turn.
+    which was `before`: it could take the room back in turn. `_own_shares` are those of `g`.
     """
     j, k = st.w_stage_job[g], job_of(st, unit)
     if is_below(st, j, k) or may_evict(st, j, k):
@@ -142,12 +143,21 @@ def _has_right(st, g, unit, before):
     theirs = _share_of(st, j, k)
     if theirs == before:
         return False
-    org = st.w_job_org[j]
-    if org != st.w_job_org[k]:
-        return _use_with(st, g, st.state_org_used, org) / st.c_org_weight[org] <= theirs
-    queue = st.state_job_queue[j]
+    return (org_share if st.w_job_org[j] != st.w_job_org[k] else queue_share) <= theirs
+
+
+@inlined
+def _own_shares(st, g):
+    """Return use over weight of the organisation of stage `g`, and of its queue, if that starts.
+
+    What it stops of its own counts, too: that may start again, and others take the room back.
+    """
+    if not st.state_i[PREEMPTS_BY] & BY_SHARE:
+        return 0.0, 0.0
+    org, queue = st.w_job_org[st.w_stage_job[g]], st.state_job_queue[st.w_stage_job[g]]
+    org_share = _use_with(st, g, st.state_org_used, org) / st.c_org_weight[org]
     weight = st.p_queue_weight[queue % len(st.p_queue_weight)]
-    return _use_with(st, g, st.state_queue_used, queue) / weight <= theirs
+    return org_share, _use_with(st, g, st.state_queue_used, queue) / weight
 
 
 @part
@@ -163,14 +173,40 @@ def _keeps_quota(st, g):
 def _share_before(st, g, unit):
     """Return the share of the queue of `unit` while it goes on, 0 where shares don't matter.
 
-    By quotas 1 if it borrows.
+    By quotas 1 if it has borrowed what both take.
     """
     by = st.state_i[PREEMPTS_BY]
     if QUOTAS and by & BY_QUOTA:
-        return 1.0 if is_borrowing(st, st.w_job_org[job_of(st, unit)]) else 0.0
+        return 1.0 if _has_borrowed(st, g, unit) else 0.0
     if not by & BY_SHARE:
         return 0.0
     return _share_of(st, st.w_stage_job[g], job_of(st, unit))
+
+
+@part
+def _has_borrowed(st, g, unit):
+    """Tell whether the queue of `unit` has borrowed a resource that both it and stage `g` take."""
+    j, org = st.w_stage_job[g], st.w_job_org[job_of(st, unit)]
+    is_gang = GANGS and is_waiting_gang(st, j)
+    for r in range(st.c_alignment_scale.shape[1]):
+        needed = st.w_job_slot[j, r] if is_gang else st.w_stage_demand[demand_row(st, g), r]
+        is_over = st.state_node_taken[org, r] > st.c_node_nominal[org, r]
+        if needed > 0 and is_over and _takes(st, unit, r):
+            return True
+    return False
+
+
+@part
+def _takes(st, unit, r):
+    """Tell whether `unit` takes resource `r`: its slots of a gang, or one of its tasks."""
+    j, slot = unit - len(st.state_slot_task), st.state_unit_first[unit]
+    if GANGS and j >= 0 and st.state_job_idle_held[j] >= 0:
+        return st.w_job_slot[j, r] > 0
+    while slot >= 0:
+        if st.w_stage_demand[demand_row(st, st.state_slot_stage[slot]), r] > 0:
+            return True
+        slot = st.state_unit_next[slot]
+    return False
 
 
 @part

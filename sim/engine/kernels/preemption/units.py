@@ -9,7 +9,7 @@ from sim.engine.kernels.faults.work import CANCEL, SUSPEND, ran_s, saved_s
 from sim.engine.kernels.features import CHECKPOINTS, GANGS, QUOTAS
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.quotas import is_borrowing, lends_to
-from sim.engine.kernels.state import N_OVER, PREEMPTS_BY, VICTIMS
+from sim.engine.kernels.state import N_HOLDERS, N_OVER, PREEMPTS_BY, VICTIMS
 
 BY_LEVEL, BY_SHARE, BY_LEVEL_IN_QUEUE, BY_LIMIT, BY_QUOTA = 1, 2, 4, 8, 16
 LOWEST_LEVEL, LAST_STARTED, LEAST_LOST = range(3)
@@ -34,7 +34,8 @@ def list_units(st, g):
                     n = _add_slot(st, n, unit, slot)
             slot = st.state_slot_next[slot]
     if GANGS:
-        for k in range(len(st.w_job_min_tasks)):
+        for i in range(st.state_i[N_HOLDERS]):
+            k = st.state_holder[i]
             holds = st.state_job_idle_held[k] > 0 and st.state_job_leaves[k] == math.inf
             if holds and may_preempt(st, j, k):
                 n = _add_slot(st, n, len(st.state_slot_task) + k, -1)

@@ -12,7 +12,15 @@ from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import within_cap
-from sim.engine.kernels.state import LAUNCH, MACHINE_CHOICE, N_BUCKETS, N_PLACED, N_REFILL, NOW
+from sim.engine.kernels.state import (
+    LAUNCH,
+    MACHINE_CHOICE,
+    N_BUCKETS,
+    N_HOLDERS,
+    N_PLACED,
+    N_REFILL,
+    NOW,
+)
 from sim.engine.kernels.waiting import goes_before, update_rank
 
 
@@ -108,6 +116,7 @@ def begin_gang(st, j):
         st.state_job_nth[j] = st.state_i[N_PLACED]
         st.state_i[N_PLACED] += 1
         st.state_job_leaves[j] = math.inf
+        _enter_holders(st, j)
     if CAPS:
         note_running(st, j)
     if st.state_i[LAUNCH]:
@@ -116,6 +125,14 @@ def begin_gang(st, j):
     if DYNAMIC_ORDER:
         update_rank(st, j)  # its share, even if its limit lets no task start
     fill_held(st, j)
+
+
+@inlined
+def _enter_holders(st, j):
+    """List gang job `j` among those that hold slots."""
+    st.state_holder[st.state_i[N_HOLDERS]] = j
+    st.state_job_holder[j] = st.state_i[N_HOLDERS]
+    st.state_i[N_HOLDERS] += 1
 
 
 @part
