@@ -24,7 +24,8 @@ class TwoDimensionalLas(Policy):
     A job enters queue 0 and moves down one queue at each threshold. A job that waits stops running
     ones of lower queues, whole gangs, without loss of work. No duration is known. Tiresias also
     lets a job that has waited for long start in queue 0 again (PROMOTEKNOB), which is left out: a
-    policy reads neither attained service nor when a job was stopped.
+    policy reads neither attained service nor when a job was stopped. Tasks of a job take the same
+    number of GPUs, as the kernel counts service in task seconds.
 
     Attributes
     ----------
@@ -65,8 +66,9 @@ class TwoDimensionalLas(Policy):
 class SensitiveFirst(Policy):
     """The jobs that lose most on slow machines first, each on the fastest that has room.
 
-    A greedy assignment for the largest sum of normalised throughputs, which Gavel's policy
-    max-sum-throughput finds by a linear program for each round; here a job keeps its machines.
+    A greedy assignment for the largest sum of normalised throughputs, which Gavel finds by a linear
+    program, and realises in rounds. Here a job keeps its machines: a policy can neither stop a job
+    that runs nor say during the run on which classes a job may start.
 
     Attributes
     ----------

@@ -80,6 +80,7 @@ def test_2d_las_moves_jobs_down_queue_by_queue():
     assert (stops["job_id"], stops["stop_s"]) == (["a", "a", "b"], [7, 7, 22])
 
 
+@pytest.mark.slow
 def test_2d_las_has_shorter_mean_jct_than_fifo():
     """Tiresias, §5: without any duration, against FIFO that passes over what does not fit."""
     cluster = gpus((9, "v100", 4, 20))
@@ -103,6 +104,7 @@ def test_the_job_that_loses_most_on_slow_gpus_gets_the_fast_ones():
     assert times(jobs[::-1], cluster, FIFO) == {"b": (0, 100), "a": (0, 10)}
 
 
+@pytest.mark.slow
 def test_looking_at_speeds_shortens_mean_jct():
     """Gavel, §7: heterogeneity-aware policies against agnostic ones, on 36 GPUs of each model.
 
@@ -135,6 +137,7 @@ def test_fgd_keeps_whole_machines_for_gangs_that_come(name):
     assert span_s["y"] == ((56, 66) if name == "fifo" else (7, 17))
 
 
+@pytest.mark.slow
 def test_fgd_leaves_the_fewest_gpus_unallocated():
     """Weng et al., §6: jobs that never end ask for 1.2 times the GPUs; here 3 in 10 are gangs.
 
