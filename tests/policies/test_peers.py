@@ -10,12 +10,14 @@ import sim
 from tests.examples import COMPILED_WIDE
 from tests.policies.peers import SensitiveFirst, TwoDimensionalLas
 from tests.policies.small import job
+from tests.sim.engine.test_kernel import assert_same
 
 pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="preemption is in no wide variant")
 
 FIFO = policies.build("fifo", fit="skip")
 PACKING = ("fifo", "best_fit", "gpu_packing", "dot_product", "fgd")
 SEEDS = range(4)
+POLICIES = (TwoDimensionalLas(thresholds_gpu_s=(7200.0, 144_000.0)), SensitiveFirst())
 
 
 def gang(name, submit_s, n, gpu, seconds, *, cpu=1.0, **speed):
@@ -78,6 +80,16 @@ def test_2d_las_moves_jobs_down_queue_by_queue():
     assert times(jobs, machine, policy) == {"a": (0, 35), "b": (7, 40)}
     stops = sim.simulate(workload, machine, policy).stops.to_pydict()
     assert (stops["job_id"], stops["stop_s"]) == (["a", "a", "b"], [7, 7, 22])
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+@pytest.mark.parametrize("per_worker", [1, 2, 4])
+def test_kernel_and_naive_simulator_agree(policy, per_worker):
+    options = {"jobs": 40, "every_s": 4000.0, "fast": 0.0, "per_worker": per_worker}
+    workload = sim.synthesize("training", seed=per_worker, **options)
+    cluster = gpus(*[(1, name, 4, 20) for name in ("k80", "p100", "v100")])
+    run, _ = assert_same(workload, cluster, policy)
+    assert (len(run.stops) > 10) == isinstance(policy, TwoDimensionalLas)
 
 
 @pytest.mark.slow
