@@ -40,8 +40,11 @@ GENERATORS: dict[str, dict[str, Any]] = {
     "programs": {"seed": 0},
     "recurring": {"jobs": 60},
     "scope_jobs": {"job": "A", "deadline": "short"},
+    "training": {"jobs": 60},
 }
-PLAIN = ("alibaba2018", "production_dags", "recurring", "hard_dags", "other_domains")
+PLAIN = (
+    "alibaba2018", "production_dags", "recurring", "hard_dags", "other_domains", "training",
+)  # fmt: skip
 """Generators that take only seconds as plain Python."""
 TRACES = {
     "alibaba_synth": ("trace.jobs=40", "trace.max_tasks_per_stage=5", "capacity=0.05"),

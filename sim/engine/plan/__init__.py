@@ -35,6 +35,7 @@ __all__ = [
     "Machine",
     "Mix",
     "Order",
+    "Packing",
     "Plan",
     "Preemption",
     "Queues",

@@ -43,6 +43,7 @@ def test_generators_are_the_modules_of_the_package():
         "programs",
         "recurring",
         "scope_jobs",
+        "training",
     ]
     assert options("alibaba2018") == {
         "jobs": 10_000, "seed": 0, "tables": None, "variant": "improved", "joint": False,
