@@ -14,9 +14,10 @@ from sim.base.errors import SimError
 from sim.cli import Verb
 from sim.cli.check import CHECK
 from sim.cli.describe import DESCRIBE
+from sim.cli.site import SITE
 from sim.cli.workloads import BOUND, CONVERT, FIT, SYNTH
 
-VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, CHECK)
+VERBS = (CONVERT, SITE, DESCRIBE, SYNTH, FIT, BOUND, CHECK)
 """Verbs in their usual order of use; those of installed packages follow."""
 MODULES_FOUND = ()
 MODULES_INSTALLED = ("workload_verbs",)  # for sim.base.sources

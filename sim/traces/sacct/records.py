@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,12 +32,15 @@ from sim.workload.schema import HELD_PREFIX, N_NODES, RUNS_ON
 from sim.workload.workload import Workload
 
 THROTTLED = "array with a limit on its running elements (%): not read, as it is one job"
+LOGGED = "field of sacct: "
+"""Prefix of columns of ``jobs`` that are as in the log."""
 GPU_TYPES = "GPU models: not read into runs_on; +trace.gpu_types=true"
 
 
 def build_workload(
-    path: str | os.PathLike[str], name: str, log: Log, bad: BadRows, options: Options
-) -> Workload:
+    path: str | os.PathLike[str], name: str, log: Log, bad: BadRows, options: Options,
+    passed: Sequence[str] = (),
+) -> Workload:  # fmt: skip
     """Build the workload of a log's records; see the options of `sim.traces.sacct.read`.
 
     Parameters
@@ -50,6 +54,8 @@ def build_workload(
         ``End``, ``Elapsed`` and ``ElapsedRaw`` are required.
     bad : dict
         Counts of bad rows by rule.
+    passed : sequence of str
+        Columns of texts that become columns of ``jobs``, `LOGGED` before their names.
 
     Raises
     ------
@@ -92,6 +98,11 @@ def build_workload(
             "min_tasks": np.where(is_gang, n_tasks, 0),
             **_n_nodes(chosen, jobs),
             **array_columns(arrays, chosen.head_log, jobs.head, jobs.is_array),
+            **{
+                LOGGED + column: take_rows(chosen.head_log[column], jobs.head).fill_null("")
+                for column in passed
+                if column in chosen.head_log
+            },
         },
         stages={
             **stages_table(stages, stage_job, zero_s),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow.compute as pc
@@ -63,8 +64,10 @@ _WITH_COMMAS = (*_TRES, "NodeList", "Dependency")
 _RESOURCES = Field(form=r"^([^=,|]+=[^=,|]*(,|$))*$", example="cpu=4,mem=8G,node=1")
 
 
-def read_text(path: str | os.PathLike[str], on_bad_row: OnBadRow, bad: BadRows) -> Log:
-    """Read the columns of a file of ``sacct``.
+def read_text(
+    path: str | os.PathLike[str], on_bad_row: OnBadRow, bad: BadRows, more: Sequence[str] = ()
+) -> Log:
+    """Read the columns of a file of ``sacct``, and `more` of them as texts, if it has these.
 
     Raises
     ------
@@ -73,7 +76,8 @@ def read_text(path: str | os.PathLike[str], on_bad_row: OnBadRow, bad: BadRows) 
     """
     delimiter = _delimiter(path, first_line(path))
     names = column_names(path, delimiter, NEEDED, HINT)
-    fields = {name: field for name, field in FIELDS.items() if name in names}
+    all_fields = FIELDS | {name: FIELDS.get(name, Field()) for name in more}
+    fields = {name: field for name, field in all_fields.items() if name in names}
     id_name = "JobID" if "JobID" in names else "JobIDRaw"
     fields[id_name] = FIELDS["JobID"]
     free_text = FREE_TEXT
@@ -98,7 +102,7 @@ def read_text(path: str | os.PathLike[str], on_bad_row: OnBadRow, bad: BadRows) 
         _check_one_format(path)
     log["JobID"] = log.pop(id_name)
     if "SubmitLine" in log:
-        command = log.pop("SubmitLine")
+        command = log["SubmitLine"] if "SubmitLine" in more else log.pop("SubmitLine")
         for name, option in SUBMIT_OPTIONS.items():
             value = pc.struct_field(pc.extract_regex(command, option), "value")
             if value.null_count < len(value):

@@ -1,0 +1,246 @@
+"""Limits of QOS and associations as rows of ``cluster.limits``.
+
+Source: https://slurm.schedmd.com/resource_limits.html. An account's limit of each user counts where
+the user's association has none. A limit of a partition's QOS counts beside that of the job's own
+QOS; where both limit the same, Slurm goes by the partition's alone, which is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sim.traces.slurm_site.folder import Folder
+from sim.traces.slurm_site.shown import amounts, is_set
+from sim.traces.slurm_site.slurm_conf import Record
+
+Row = dict[str, Any]
+RESOURCES = {"cpu": "cpu", "mem": "mem", "gres/gpu": "gpu", "node": "nodes"}
+"""Trackable resources, and what caps count of them."""
+_MINUTES = "grptresrunmins"
+_QOS = {
+    "grpjobs": ("running_jobs", ()),
+    "grpsubmit": ("submitted_jobs", ()),
+    "grpsubmitjobs": ("submitted_jobs", ()),
+    "maxjobspu": ("running_jobs", ("user",)),
+    "maxsubmitpu": ("submitted_jobs", ("user",)),
+    "maxjobspa": ("running_jobs", ("account",)),
+    "maxsubmitpa": ("submitted_jobs", ("account",)),
+    "grptres": ("", ()),
+    "maxtrespu": ("", ("user",)),
+    "maxtrespa": ("", ("account",)),
+    _MINUTES: ("_minutes", ()),
+}
+"""Limits of a QOS: what they count ("": amounts of resources), and by which keys."""
+_ASSOC = {
+    "grpjobs": "running_jobs", "grpsubmit": "submitted_jobs", "grpsubmitjobs": "submitted_jobs",
+    "grptres": "", _MINUTES: "_minutes",
+}  # fmt: skip
+"""Limits of an association and all below it together."""
+_EACH_USER = {
+    "maxjobs": "running_jobs",
+    "maxsubmit": "submitted_jobs",
+    "maxsubmitjobs": "submitted_jobs",
+}
+"""Limits of each user of an account."""
+_BY_USER = ("user", "account")
+_OF_ONE_JOB = "a limit of each single job, which jobs of the log kept"
+_UNREAD = {
+    "maxtres": _OF_ONE_JOB, "maxtrespernode": _OF_ONE_JOB, "maxtresmins": _OF_ONE_JOB,
+    "maxwall": _OF_ONE_JOB, "mintres": _OF_ONE_JOB,
+    "grptresmins": "what was used in the past is not counted",
+    "grpwall": "what was used in the past is not counted",
+    "usagethres": "jobs below the threshold of fair share are admitted",
+    "priority": "the association's own priority (PriorityWeightAssoc)",
+}  # fmt: skip
+_HARMLESS = {"usagethres": ("0", "0.000000"), "priority": ("0",)}
+
+
+def limits_of(
+    folder: Folder, partitions: Mapping[str, Record], *, has_mem: bool, has_gpus: bool
+) -> list[Row]:
+    """Return the rows; limits of resources that the cluster does not count are noted."""
+    enforce = folder.conf.options.get("accountingstorageenforce", "").lower()
+    if "slurm.conf" in folder.files and not any(w in enforce for w in ("limits", "safe", "all")):
+        folder.notes.add(
+            "slurm.conf", f"AccountingStorageEnforce={enforce or 'none'}",
+            "no limit of QOS or associations holds, as in Slurm",
+        )  # fmt: skip
+        return []
+    counted = {
+        name: counter
+        for name, counter in RESOURCES.items()
+        if (has_mem or name != "mem") and (has_gpus or name != "gres/gpu")
+    }
+    rows = _qos_rows(folder, partitions, counted)
+    rows += _account_rows(folder, counted)
+    rows += _user_rows(folder, counted)
+    return rows
+
+
+def accounts_above(folder: Folder) -> dict[str, str]:
+    """Return the account above each account, without the root."""
+    alias = folder.pseudonyms.alias
+    rows = [row for row in folder.assoc if not row["user"]]
+    above = {}
+    for row in rows:
+        parent = row.get("parentname", row.get("parname", ""))
+        if is_set(parent) and parent != "root":
+            above[alias("account", row["account"])] = alias("account", parent)
+    if rows and not {"parentname", "parname"} & rows[0].keys():
+        folder.notes.add(
+            "assoc.txt", "no column ParentName",
+            "all accounts are right below the root; add it to the format of sacctmgr",
+        )  # fmt: skip
+    return above
+
+
+def _counts(
+    folder: Folder, source: str, key: str, counted: str, value: str, known: Mapping[str, str]
+) -> dict[str, float]:
+    """Return the caps that a value sets, by what they count."""
+    if counted and counted != "_minutes":
+        return {counted: float(value)} if value.isdigit() else {}
+    caps_by_count: dict[str, float] = {}
+    for name, amount in amounts(value).items():
+        if name in known and not (known[name] == "nodes" and counted):
+            caps_by_count[known[name] + counted] = amount
+        else:
+            folder.notes.add(source, f"{key}={name}={amount:g}", "not counted")
+    return caps_by_count
+
+
+def _qos_rows(
+    folder: Folder, partitions: Mapping[str, Record], known: Mapping[str, str]
+) -> list[Row]:
+    holders_by_qos: dict[str, list[str]] = {}
+    for name, record in partitions.items():
+        if is_set(record.get("qos")):
+            holders_by_qos.setdefault(record["qos"], []).append(name)
+    rows: list[Row] = []
+    own: set[tuple[str, ...]] = set()
+    partition_limits: dict[tuple[str, ...], str] = {}
+    for qos in folder.qos:
+        name = qos["name"]
+        caps: list[Row] = []
+        _note_unread(folder, "qos.txt", name, qos)
+        for key, (counted, by) in _QOS.items():
+            if not is_set(qos.get(key)):
+                continue
+            source = f"QOS {name}"
+            for counter, amount in _counts(folder, source, key, counted, qos[key], known).items():
+                caps.append(
+                    {"of": counter, "by": list(by), "at_most": amount, "name": f"{source}, {key}"}
+                )
+        holders = holders_by_qos.get(name, [])
+        keys = {(cap["of"], *cap["by"]) for cap in caps}
+        own |= set() if holders else keys
+        partition_limits |= dict.fromkeys(keys, name) if holders else {}
+        for cap in caps:
+            rows += [cap | {"where": {"qos": name}}]
+            rows += [
+                cap | {"where": {"queue": p}, "name": f"{cap['name']}, of partition {p}"}
+                for p in holders
+            ]
+        if caps and len(holders) > 1:
+            folder.notes.add(
+                "partitions", f"QOS {name} of {', '.join(holders)}",
+                "its limits count for each of these partitions by itself, not together",
+            )  # fmt: skip
+    for limit in sorted(own & partition_limits.keys()):
+        folder.notes.add(
+            "qos.txt",
+            f"{limit[0]} of QOS {partition_limits[limit]} (of a partition) and of another",
+            "both hold; in Slurm only the partition's does for its jobs",
+        )  # fmt: skip
+    return rows
+
+
+def _account_rows(folder: Folder, known: Mapping[str, str]) -> list[Row]:
+    tables: dict[str, dict[str, Any]] = {}
+    for row in folder.assoc:
+        source = f"association {folder.pseudonyms.alias('account', row['account'])}"
+        for key, counted in _ASSOC.items():
+            if row["user"] or not is_set(row.get(key)):
+                continue
+            for counter, amount in _counts(folder, source, key, counted, row[key], known).items():
+                account = folder.pseudonyms.alias("account", row["account"])
+                if account == "root":
+                    tables.setdefault(f"root {counter}", {"": amount})
+                else:
+                    tables.setdefault(counter, {})[account] = amount
+    rows = []
+    for counter, table in tables.items():
+        if counter.startswith("root "):
+            rows.append({"of": counter[5:], "at_most": table[""], "name": "association root"})
+        else:
+            rows.append(
+                {
+                    "of": counter,
+                    "by": ["account"],
+                    "at_most": table,
+                    "name": "associations of accounts",
+                }
+            )
+    return rows
+
+
+def _user_rows(folder: Folder, known: Mapping[str, str]) -> list[Row]:
+    alias = folder.pseudonyms.alias
+    above = accounts_above(folder)
+    own = {alias("account", row["account"]): row for row in folder.assoc if not row["user"]}
+    tables: dict[str, dict[str, dict[str, float]]] = {}
+    for row in folder.assoc:
+        if not row["user"]:
+            _note_unread(folder, "assoc.txt", alias("account", row["account"]), row)
+            continue
+        user, account = alias("user", row["user"]), alias("account", row["account"])
+        if is_set(row.get("partition")):
+            folder.notes.add(
+                "assoc.txt",
+                f"{user} in {account}, partition {row['partition']}",
+                "limits of a partition's association are not simulated",
+            )
+            continue
+        _note_unread(folder, "assoc.txt", f"{user} in {account}", row)
+        caps_by_count: dict[str, float] = {}
+        for key, counted in _ASSOC.items():
+            if is_set(row.get(key)):
+                source = f"association of {user}"
+                caps_by_count |= _counts(folder, source, key, counted, row[key], known)
+        for key, counted in _EACH_USER.items():
+            value = _inherited(row, key, account, own, above)
+            if value is not None:
+                caps_by_count[counted] = min(value, caps_by_count.get(counted, value))
+        for counter, amount in caps_by_count.items():
+            tables.setdefault(counter, {}).setdefault(user, {})[account] = amount
+    return [
+        {"of": counter, "by": [*_BY_USER], "at_most": table, "name": "associations of users"}
+        for counter, table in tables.items()
+    ]
+
+
+def _inherited(
+    row: Record, key: str, account: str, own: Mapping[str, Record], above: Mapping[str, str]
+) -> float | None:
+    """Return a limit of each user: the user's own, or that of the nearest account above."""
+    if row.get(key, "").isdigit():
+        return float(row[key])
+    while account:
+        text = own.get(account, {}).get(key, "")
+        if text.isdigit():
+            return float(text)
+        account = above.get(account, "root" if account != "root" else "")
+    return None
+
+
+def _note_unread(folder: Folder, source: str, name: str, row: Record) -> None:
+    for key, effect in _UNREAD.items():
+        value = row.get(key, "")
+        if source == "qos.txt" and key == "priority":
+            continue
+        if is_set(value) and value not in _HARMLESS.get(key, ()):
+            folder.notes.add(source, f"{name} {key}={value}", effect)
+    flags = row.get("flags", "") if source == "qos.txt" else ""
+    if is_set(flags):
+        folder.notes.add(source, f"{name} Flags={flags}", "flags of a QOS are not simulated")

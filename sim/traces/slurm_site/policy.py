@@ -1,0 +1,194 @@
+"""The site's scheduler as options of the policies of ``policies/backfill``.
+
+Source: https://slurm.schedmd.com/slurm.conf.html (SchedulerParameters, PriorityWeight*), and
+https://slurm.schedmd.com/preempt.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sim.traces.slurm_site.folder import Folder
+from sim.traces.slurm_site.partitions import job_factor, tier
+from sim.traces.slurm_site.shown import is_set, span_s
+from sim.traces.slurm_site.slurm_conf import Record
+
+SCHEDULER = {
+    "bf_interval": ("interval_s", 1), "bf_resolution": ("resolution_s", 1),
+    "bf_window": ("window_s", 60), "bf_max_job_test": ("depth", 1),
+    "bf_job_part_count_reserve": ("reserve", 1), "bf_window_linear": ("linear_s", 1),
+    "default_queue_depth": ("main_depth", 1), "sched_interval": ("main_interval_s", 1),
+    "batch_sched_delay": ("main_delay_s", 1),
+}  # fmt: skip
+"""Options of SchedulerParameters: those of the policy, and factors."""
+NO_EFFECT = {
+    "bf_continue": "", "kill_invalid_depend": "", "no_backup_scheduling": "", "max_rpc_cnt": "",
+    "disable_user_top": "",
+}  # fmt: skip
+"""Understood without an option of the policy: cycles are never cut short."""
+EFFECTS = {
+    "bf_max_job_user": "a cycle tries all jobs of a user",
+    "bf_max_job_part": "a cycle tries all jobs of a partition",
+    "bf_max_job_assoc": "a cycle tries all jobs of an association",
+    "bf_max_job_user_part": "a cycle tries all jobs of a user in a partition",
+    "bf_max_job_start": "a cycle starts as many jobs as fit",
+    "bf_max_job_array_resv": "all elements of an array get reservations (Slurm: 20)",
+    "bf_max_time": "cycles are never cut short",
+    "bf_yield_interval": "cycles are never cut short",
+    "bf_yield_sleep": "cycles are never cut short",
+    "bf_min_age_reserve": "jobs get reservations at once",
+    "bf_min_prio_reserve": "jobs of low priority get reservations, too",
+    "bf_busy_nodes": "nodes are chosen by best fit",
+    "bf_one_resv_per_job": "a job has one reservation anyway, but in each of its partitions",
+    "bf_hetjob_prio": "parts of heterogeneous jobs that demand alike are one job",
+    "assoc_limit_stop": "a job over a limit is passed; it would block those behind it",
+    "pack_serial_at_end": "serial jobs are placed by best fit",
+    "preempt_youngest_first": "set policy.preemption.victims=last_started",
+    "defer": "starts at submission are not simulated anyway: cycles start jobs",
+}
+_WEIGHTS = {
+    "priorityweightage": "weight_age", "priorityweightfairshare": "weight_fair_share",
+    "priorityweightjobsize": "weight_job_size", "priorityweightpartition": "weight_partition",
+    "priorityweightqos": "weight_qos",
+}  # fmt: skip
+
+
+def policy_of(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, Any]:
+    """Return the policy's options, with its name."""
+    options = folder.conf.options
+    is_multifactor = options.get("prioritytype", "priority/multifactor") == "priority/multifactor"
+    policy: dict[str, Any] = {"name": "multifactor_slurm" if is_multifactor else "slurm"}
+    kind = options.get("schedulertype", "sched/backfill")
+    if kind == "sched/builtin":
+        policy["backfill"] = False
+    elif kind != "sched/backfill":
+        folder.notes.add("slurm.conf", f"SchedulerType={kind}", "simulated as sched/backfill")
+    policy |= _scheduler(folder)
+    if is_multifactor:
+        policy |= _priorities(folder, partitions)
+    preemption = _preemption(folder, partitions)
+    return policy | ({"preemption": preemption} if preemption else {})
+
+
+def kills_invalid_dependencies(folder: Folder) -> bool:
+    """Tell whether jobs whose dependencies can never be met are cancelled."""
+    options = folder.conf.options
+    texts = [options.get(key, "") for key in ("schedulerparameters", "dependencyparameters")]
+    return any("kill_invalid_depend" in text.lower() for text in texts)
+
+
+def _scheduler(folder: Folder) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    text = folder.conf.options.get("schedulerparameters", "")
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        name = name.strip().lower()
+        if name in SCHEDULER and value.isdigit():
+            key, factor = SCHEDULER[name]
+            settings[key] = int(value) * factor
+        elif name not in NO_EFFECT:
+            effect = EFFECTS.get(name, "not known")
+            folder.notes.add("slurm.conf", f"SchedulerParameters={part}", effect)
+    return settings
+
+
+def _priorities(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, Any]:
+    options, alias = folder.conf.options, folder.pseudonyms.alias
+    policy: dict[str, Any] = {key: _number(options.get(name)) for name, key in _WEIGHTS.items()}
+    flags = options.get("priorityflags", "").lower().split(",")
+    for flag in filter(is_set, flags):
+        if flag not in ("no_fair_tree", "fair_tree"):
+            folder.notes.add("slurm.conf", f"PriorityFlags={flag}", "priorities without it")
+    spans = {
+        "prioritymaxage": "max_age_s",
+        "prioritydecayhalflife": "half_life_s",
+        "prioritycalcperiod": "calc_period_s",
+    }
+    for name, key in spans.items():
+        span = span_s(options[name]) if name in options else None
+        if span is not None:
+            policy[key] = span
+    policy["favor_small"] = options.get("priorityfavorsmall", "NO").upper() in ("YES", "1", "TRUE")
+    policy["fair_tree"] = "no_fair_tree" not in flags
+    policy["partitions"] = {n: f for n, r in partitions.items() if (f := job_factor(r)) != 1}
+    policy["qos"] = {
+        q["name"]: int(p) for q in folder.qos if (p := q.get("priority", "")).isdigit() and int(p)
+    }
+    shares: dict[str, int] = {}
+    parents: dict[str, str] = {}
+    for row in folder.assoc:
+        if is_set(row.get("partition")):
+            continue
+        account = alias("account", row["account"])
+        key = f"{account}/{alias('user', row['user'])}" if row["user"] else account
+        share = row.get("share", row.get("fairshare", ""))
+        if share.isdigit():
+            if key not in ("root", "root/root"):
+                shares[key] = int(share)
+        elif is_set(share):
+            folder.notes.add(
+                "assoc.txt", f"{key} Share={share}", "a share of 1, not that of its parent"
+            )
+        parent = row.get("parentname", row.get("parname", ""))
+        if not row["user"] and is_set(parent) and parent != "root":
+            parents[account] = alias("account", parent)
+    policy |= {"shares": shares, "parents": parents}
+    return {key: value for key, value in policy.items() if value not in ({}, None)}
+
+
+def _number(text: str | None) -> float:
+    return float(text) if text is not None and text.isdigit() else 0.0
+
+
+def _preemption(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, Any] | None:
+    options = folder.conf.options
+    kind = options.get("preempttype", "preempt/none")
+    if kind in ("preempt/none", ""):
+        return None
+    mode = _way(options.get("preemptmode", "OFF"))
+    if kind == "preempt/partition_prio":
+        levels = {name: tier(record) for name, record in partitions.items()}
+        return {"by": "partition", "levels": levels, "when": mode or "requeue"}
+    if kind != "preempt/qos":
+        folder.notes.add("slurm.conf", f"PreemptType={kind}", "no job is preempted")
+        return None
+    victims = {q["name"]: [v for v in q.get("preempt", "").split(",") if v] for q in folder.qos}
+    levels = _levels(victims)
+    if not any(victims.values()):
+        return None
+    for name, below in victims.items():
+        more = sorted(v for v in victims if below and levels[v] < levels[name] and v not in below)
+        if more:
+            folder.notes.add(
+                "qos.txt", f"{name} Preempt={','.join(below)}",
+                f"goes by levels, so that it may preempt {', '.join(more)}, too",
+            )  # fmt: skip
+    ways = {
+        q["name"]: _way(q.get("preemptmode", "cluster")) or mode or "requeue" for q in folder.qos
+    }
+    graces = {q["name"]: span_s(q.get("gracetime", "")) or 0.0 for q in folder.qos}
+    victim_graces = {graces.get(v, 0.0) for below in victims.values() for v in below}
+    if len(victim_graces) > 1:
+        folder.notes.add("qos.txt", "GraceTime", "that of all victims is the longest of them")
+    return {"by": "qos", "levels": levels, "when": ways, "grace_s": max(victim_graces)}
+
+
+def _levels(victims: Mapping[str, list[str]]) -> dict[str, int]:
+    """Return the least levels at which each QOS is above those that it may preempt."""
+    levels = dict.fromkeys(victims, 0)
+    for _ in victims:
+        for name, below in victims.items():
+            levels[name] = max(
+                [levels[name], *(levels[v] + 1 for v in below if v in levels and v != name)]
+            )
+            levels[name] = min(levels[name], len(victims))
+    return levels
+
+
+def _way(text: str) -> str | None:
+    """Return the fate of victims by Slurm's PreemptMode; None for that of the cluster."""
+    for way in ("requeue", "cancel", "suspend"):
+        if way in text.lower():
+            return way
+    return None

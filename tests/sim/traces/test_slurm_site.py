@@ -1,0 +1,324 @@
+"""Sites of Slurm: configuration, limits and accounting of one folder."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import policies
+import sim
+from sim.base.errors import InputError
+from sim.cli.main import main
+from sim.traces.slurm_site.hosts import expand
+from sim.traces.slurm_site.jobs import satisfies
+from sim.traces.slurm_site.pseudonyms import Pseudonyms
+from sim.traces.slurm_site.site import read_site
+from sim.traces.slurm_site.slurm_conf import read_gres_conf, read_slurm_conf
+
+CONF = """
+# a site by hand
+clustername=lab
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SchedulerParameters=bf_window=120,bf_interval=60,bf_max_job_user=20,bf_continue
+PriorityWeightAge=1000
+PriorityWeightQOS=500
+PriorityMaxAge=1-0
+PriorityFlags=NO_FAIR_TREE,MAX_TRES
+AccountingStorageEnforce=associations,limits,qos
+SlurmdTimeout=300
+Licenses=matlab:4
+NodeName=DEFAULT CPUs=4 RealMemory=8192 Weight=10
+Include nodes.conf
+NodeSet=fast Feature=avx
+PartitionName=DEFAULT MaxTime=1:00:00
+PartitionName=batch Nodes=n[1-2],big Default=YES \\
+    DefaultTime=10
+PartitionName=quick Nodes=fast MaxTime=5 PriorityTier=3 QOS=quick OverSubscribe=EXCLUSIVE MaxNodes=1
+PartitionName=gpu Nodes=g1
+"""
+NODES = """
+NodeName=n[1-2] Feature=avx Weight=1
+NodeName=big CPUs=16 RealMemory=65536 TmpDisk=100
+NodeName=g1 Gres=gpu:a100:2 Feature=gpu,avx
+"""
+QOS = """Name|Priority|Preempt|PreemptMode|GrpTRES|GrpJobs|MaxTRESPU|MaxJobsPU
+normal|0|||||cpu=8,gres/gpu=1|
+high|10|normal|cancel|||billing=5|
+quick|0|||cpu=4|||1
+"""
+ASSOC = """Account|User|Par Name|Share|GrpTRES|MaxJobs|MaxSubmit|MaxWall
+root|||1||||
+lab||root|30|mem=16G,node=2|3||
+sub||lab|10||||1-00:00:00
+sub|ann||2|||50|
+sub|bob||parent||1||
+"""
+HEADER = (
+    "JobID|User|Account|Partition|QOS|Submit|Start|End|Timelimit|State|AllocCPUS|ReqCPUS|NNodes|"
+    "AllocTRES|ReqTRES|NodeList|Constraints|Reservation|SubmitLine"
+)
+RESERVATION = """ReservationName=mend StartTime=2026-03-01T10:00:00 EndTime=2026-03-01T11:00:00
+   Nodes=big,g1 NodeCnt=2 CoreCnt=20 PartitionName=(null) Flags=MAINT,SPEC_NODES
+   Users=root Accounts=(null) State=INACTIVE
+"""
+LOG = """[2026-03-01T09:10:00.000] update_node: node n2 state set to DRAINING
+[2026-03-01T09:40:00.000] update_node: node n2 state set to IDLE
+"""
+
+
+def row(job, **changed):
+    values = {
+        "JobID": job, "User": "ann", "Account": "sub", "Partition": "batch", "QOS": "normal",
+        "Submit": "2026-03-01T09:00:00", "Start": "2026-03-01T09:00:00",
+        "End": "2026-03-01T09:01:00", "Timelimit": "00:05:00", "State": "COMPLETED",
+        "AllocCPUS": 2, "ReqCPUS": 2, "NNodes": 1, "AllocTRES": "cpu=2,mem=1G,node=1",
+        "ReqTRES": "cpu=2,mem=1G,node=1", "NodeList": "n1", "Constraints": "", "Reservation": "",
+        "SubmitLine": "sbatch job.sh", **changed,
+    }  # fmt: skip
+    return "|".join(str(values[name]) for name in HEADER.split("|"))
+
+
+ROWS = (
+    row(1),
+    row(2, SubmitLine="sbatch -p quick,batch -C avx job.sh", Constraints="avx"),
+    row(3, SubmitLine="sbatch --exclusive job.sh", AllocCPUS=16, AllocTRES="cpu=16,mem=64G,node=1",
+        NodeList="big"),
+    row(4, User="bob", Partition="gpu", AllocTRES="cpu=2,mem=1G,node=1,gres/gpu=1",
+        ReqTRES="cpu=2,mem=1G,node=1,gres/gpu:a100=1,gres/gpu=1", NodeList="g1",
+        SubmitLine="sbatch --partition=gpu --licenses=matlab:1 --dependency=afterok:1 job.sh",
+        Submit="2026-03-01T09:00:30", Start="2026-03-01T09:01:00", End="2026-03-01T09:02:00"),
+)  # fmt: skip
+FILES = {
+    "slurm.conf": CONF, "nodes.conf": NODES, "gres.conf": "NodeName=g1 Name=gpu File=/dev/n[0-1]\n",
+    "qos.txt": QOS, "assoc.txt": ASSOC, "reservation.txt": RESERVATION, "slurmctld.log": LOG,
+    "sacct.txt": "\n".join((HEADER, *ROWS)) + "\n",
+}  # fmt: skip
+
+
+def folder(path, **changed):
+    path.mkdir(exist_ok=True)
+    for name, text in {**FILES, **{k.replace("_", ".", 1): v for k, v in changed.items()}}.items():
+        if text is not None:
+            (path / name).write_text(text)
+    return path
+
+
+def site(path, **changed):
+    return read_site(folder(path / "site", **changed))
+
+
+def column(workload, name, table="jobs"):
+    return getattr(workload, table)[name].to_pylist()
+
+
+@pytest.mark.parametrize("text", ["n[1-", "n[a-b]", "n[1-2]]", "n[1-999999]"])
+def test_a_wrong_list_of_nodes_is_named(text):
+    with pytest.raises(InputError, match="nodes"):
+        expand(text)
+
+
+def test_slurm_conf_has_defaults_includes_continuations_and_any_case(tmp_path):
+    conf = read_slurm_conf(folder(tmp_path / "site") / "slurm.conf")
+    assert conf.options["clustername"] == "lab"
+    assert not conf.unread
+    assert not conf.missing
+    assert conf.nodes["n2"] == {
+        "cpus": "4", "realmemory": "8192", "weight": "1", "feature": "avx",
+    }  # fmt: skip
+    assert conf.partitions["batch"]["defaulttime"] == "10"
+    assert conf.partitions["batch"]["maxtime"] == "1:00:00"
+    assert conf.partitions["quick"]["maxtime"] == "5"
+
+
+def test_gres_conf_counts_files(tmp_path):
+    gres = read_gres_conf(folder(tmp_path / "site") / "gres.conf")
+    assert gres == [{"nodename": "g1", "name": "gpu", "file": "/dev/n[0-1]"}]
+
+
+def test_nodes_become_kinds_by_weight(tmp_path):
+    assert site(tmp_path).cluster["shape"] == [
+        {"class": "n", "count": 2, "cpu": 4, "mem": 8.0, "partitions": ["batch*", "quick"]},
+        {"class": "big", "count": 1, "cpu": 16, "mem": 64.0, "partitions": ["batch*"]},
+        {
+            "class": "g", "count": 1, "cpu": 4, "mem": 8.0, "devices": {"gpu": 2},
+            "partitions": ["quick", "gpu"],
+        },
+    ]  # fmt: skip
+
+
+def test_partitions_have_rules(tmp_path):
+    rules = site(tmp_path).cluster["partitions"]
+    assert rules["batch"] == {"tier": 1, "max_time_s": 3600, "default_time_s": 600}
+    assert rules["quick"] == {"tier": 3, "max_time_s": 300, "max_nodes": 1, "exclusive": True}
+
+
+def test_limits_of_qos_and_associations(tmp_path):
+    read = site(tmp_path)
+    rows = [{k: v for k, v in r.items() if k != "name"} for r in read.cluster["limits"]]
+    assert rows == [
+        {"of": "cpu", "by": ["user"], "at_most": 8.0, "where": {"qos": "normal"}},
+        {"of": "gpu", "by": ["user"], "at_most": 1.0, "where": {"qos": "normal"}},
+        {"of": "running_jobs", "by": ["user"], "at_most": 1.0, "where": {"qos": "quick"}},
+        {"of": "running_jobs", "by": ["user"], "at_most": 1.0, "where": {"queue": "quick"}},
+        {"of": "cpu", "by": [], "at_most": 4.0, "where": {"qos": "quick"}},
+        {"of": "cpu", "by": [], "at_most": 4.0, "where": {"queue": "quick"}},
+        {"of": "mem", "by": ["account"], "at_most": {"lab": 16.0}},
+        {"of": "nodes", "by": ["account"], "at_most": {"lab": 2.0}},
+        {"of": "running_jobs", "by": ["user", "account"],
+         "at_most": {"ann": {"sub": 3.0}, "bob": {"sub": 1.0}}},
+        {"of": "submitted_jobs", "by": ["user", "account"], "at_most": {"ann": {"sub": 50.0}}},
+    ]  # fmt: skip
+    assert read.cluster["accounts"] == {"sub": "lab"}
+
+
+def test_without_enforcement_no_limit_holds(tmp_path):
+    conf = CONF.replace("=associations,limits,qos", "=associations")
+    read = site(tmp_path, slurm_conf=conf)
+    assert "limits" not in read.cluster
+    assert any("AccountingStorageEnforce=associations" in note for note in read.notes)
+
+
+def test_windows_count_from_the_first_submission(tmp_path):
+    cluster = site(tmp_path).cluster
+    assert cluster["reservations"] == [
+        {"name": "mend", "machine": [2, 3], "from_s": 3600, "until_s": 7200, "users": ["root"]}
+    ]
+    assert cluster["outages"] == [{"machine": 1, "from_s": 600, "until_s": 2400, "drain": True}]
+
+
+def test_events_of_nodes_are_outages_and_overlapping_ones_are_joined(tmp_path):
+    events = (
+        "NodeName|TimeStart|TimeEnd|State\n|2026-03-01T08:00:00|2026-03-01T08:30:00|\n"
+        "n2|2026-03-01T09:05:00|2026-03-01T09:20:00|DRAIN\n"
+        "big|2026-03-01T08:00:00|2026-03-01T09:20:00|DOWN*\n"
+    )
+    assert site(tmp_path, events_txt=events).cluster["outages"] == [
+        {"machine": 2, "from_s": 0.0, "until_s": 1200},
+        {"machine": 1, "from_s": 300, "until_s": 2400, "drain": True},
+    ]
+
+
+def test_the_policy_has_the_options_of_slurm(tmp_path):
+    policy = site(tmp_path).policy
+    assert policy == {
+        "name": "multifactor_slurm", "window_s": 7200, "interval_s": 60, "weight_age": 1000.0,
+        "weight_fair_share": 0.0, "weight_job_size": 0.0, "weight_partition": 0.0,
+        "weight_qos": 500.0, "max_age_s": 86400, "favor_small": False, "fair_tree": False,
+        "qos": {"high": 10}, "shares": {"lab": 30, "sub": 10, "sub/ann": 2},
+        "parents": {"sub": "lab"},
+    }  # fmt: skip
+    policies.build(policy.pop("name"), **policy)
+
+
+def test_other_schedulers(tmp_path):
+    conf = CONF + "SchedulerType=sched/builtin\nPriorityType=priority/basic\n"
+    policy = site(tmp_path, slurm_conf=conf).policy
+    assert policy == {"name": "slurm", "backfill": False, "window_s": 7200, "interval_s": 60}
+
+
+def test_preemption_by_qos(tmp_path):
+    conf = CONF + "PreemptType=preempt/qos\nPreemptMode=REQUEUE\n"
+    assert site(tmp_path, slurm_conf=conf).policy["preemption"] == {
+        "by": "qos", "levels": {"normal": 0, "high": 1, "quick": 0}, "grace_s": 0.0,
+        "when": {"normal": "requeue", "high": "cancel", "quick": "requeue"},
+    }  # fmt: skip
+
+
+def test_preemption_by_partition(tmp_path):
+    conf = CONF + "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n"
+    assert site(tmp_path, slurm_conf=conf).policy["preemption"] == {
+        "by": "partition", "levels": {"batch": 1, "quick": 3, "gpu": 1}, "when": "suspend",
+    }  # fmt: skip
+
+
+def test_jobs_have_what_they_asked_for(tmp_path):
+    w = site(tmp_path).workload
+    assert column(w, "partition") == ["batch", "quick|batch", "batch", "gpu"]
+    assert column(w, "exclusive") == [False, False, True, False]
+    assert column(w, "demand_cpu", "stages") == [2, 2, 2, 2]
+    assert column(w, "demand_gpu", "stages") == [0, 0, 0, 1]
+    assert column(w, "runs_on", "stages") == ["", "n|g", "", "g"]
+    assert column(w, "kind", "job_edges") == ["afterok"]
+    assert not [name for name in w.jobs.column_names if "sacct" in name]
+
+
+def test_notes_name_what_is_not_simulated(tmp_path):
+    notes = "\n".join(site(tmp_path).notes)
+    for text in (
+        "missing: nodes.txt", "missing: events.txt", "SchedulerParameters=bf_max_job_user=20",
+        "PriorityFlags=MAX_TRES", "Licenses=matlab:4: licences", "NodeName=big TmpDisk=100",
+        "QOS high: maxtrespu=billing=5", "sub maxwall=1-00:00:00", "sub/bob Share=parent",
+        "--licenses",
+    ):  # fmt: skip
+        assert text.lower() in notes.lower(), text
+    assert "SlurmdTimeout" not in notes
+    assert "bf_continue" not in notes
+
+
+def test_the_controller_s_view_of_nodes_and_partitions_counts(tmp_path):
+    nodes = (
+        "NodeName=n1 Arch=x86_64 CPUAlloc=0 CPUEfctv=3 CPUTot=4 AvailableFeatures=avx "
+        "Gres=(null) RealMemory=8192 MemSpecLimit=1024 State=IDLE Weight=1 OS=Linux 6.1 #1 SMP\n"
+    )
+    shown = (
+        "PartitionName=quick\n   MaxTime=00:07:00 PriorityTier=9\n   Nodes=n[1-2]\n   State=UP\n"
+    )
+    read = site(tmp_path, nodes_txt=nodes, partitions_txt=shown)
+    first = read.cluster["shape"][0]
+    assert (first["count"], first["cpu"], first["mem"]) == (1, 3, 7.0)
+    quick = read.cluster["partitions"]["quick"]
+    assert (quick["tier"], quick["max_time_s"]) == (9, 420)
+    assert "quick" not in read.cluster["shape"][-1]["partitions"]
+
+
+def test_without_memory_as_a_resource_none_is_demanded(tmp_path):
+    read = site(tmp_path, slurm_conf=CONF.replace("CR_Core_Memory", "CR_Core"))
+    assert "mem" not in read.cluster["shape"][0]
+    assert "demand_mem" not in read.workload.stages.column_names
+
+
+@pytest.mark.parametrize(
+    ("constraint", "features", "is_met"),
+    [("a&b", "ab", True), ("a&b", "a", False), ("(a|b)&c", "bc", True), ("[a*2|b*1]", "b", True)],
+)
+def test_constraints(constraint, features, is_met):
+    assert satisfies(constraint, set(features)) is is_met
+
+
+def test_a_folder_without_nodes_or_jobs_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"neither slurm\.conf nor nodes\.txt"):
+        read_site(tmp_path)
+    path = folder(tmp_path / "site", sacct_txt=None)
+    with pytest.raises(InputError, match=r"no sacct\.txt"):
+        sim.read_trace("slurm_site", path)
+    assert read_site(path).workload is None
+
+
+def test_the_site_runs_under_its_own_policy(tmp_path):
+    read = site(tmp_path)
+    cluster = sim.Cluster.mixed(read.cluster["shape"])
+    cluster = cluster.with_partitions(read.cluster["partitions"])
+    cluster = cluster.with_limits(read.cluster["limits"], read.cluster["accounts"])
+    cluster = cluster.with_reservations(read.cluster["reservations"])
+    policy = dict(read.policy)
+    run = sim.simulate(read.workload, cluster, policies.build(policy.pop("name"), **policy))
+    start_s = run.jobs["start_s"].to_pylist()
+    assert run.jobs["outcome"].to_pylist() == ["done"] * 4
+    assert max(start_s[:3]) < 300
+    assert start_s[3] >= run.jobs["finish_s"][0].as_py()
+
+
+def test_the_verb_writes_options_and_aliases(tmp_path, capsys):
+    path, out, aliases = folder(tmp_path / "site"), tmp_path / "twin", tmp_path / "aliases.json"
+    words = ["site", str(path), "--out", str(out), "--pseudonyms", str(aliases)]
+    assert main(words) == 0
+    assert "4 nodes, 28 CPUs, 2 GPUs" in capsys.readouterr().out
+    written = [p for p in out.rglob("*") if p.is_file()]
+    assert {p.name for p in written} >= {"site.yaml", "not_understood.txt", "jobs.parquet"}
+    assert not [p for p in written if b"ann" in p.read_bytes().replace(b"channel", b"")]
+    table = json.loads(aliases.read_text())
+    assert table["account"] == {"sub": "account1", "lab": "account2"}
+    assert Pseudonyms(aliases).alias("account", "lab") == "account2"
+    assert main(["site", str(path), "--out", str(tmp_path), "--pseudonyms", str(aliases)]) == 2
