@@ -69,7 +69,7 @@ class Preempting:
         if saved > 0.0:
             self.kept_s[task] += min(left, saved * (left / seconds))
         if not suspends:
-            self.restarts_task[task] = True
+            self.restarts_task[task] |= float(self.task_start[task]) < self.now
         elif saved > 0.0:
             self.restarts_task[task] = False
 

@@ -79,6 +79,15 @@ def test_what_becomes_of_a_victim(when, end_s, outcome, reason):
     assert stops(result) == [("low", 0, 25, reason)] * 2
 
 
+def test_a_task_that_never_ran_does_not_restart():
+    """It is placed at 10, where the gang before it in order lacks room, which then takes all."""
+    late = job("late", 10, 30.0, restart_s=5.0)
+    jobs = [job("busy", 0, 90.0, restart_s=5.0), late, job("high", 10, 5.0, 5.0, priority=1)]
+    result = run(jobs, fit="skip")
+    assert stops(result) == [("busy", 0, 10, "preempted")]
+    assert times(result) == {"busy": (0, 15 + 5 + 90), "late": (10, 15 + 30), "high": (10, 15)}
+
+
 def test_work_is_saved_again_and_again():
     """Stopped at 25 and, having run from 75 on, at 100: 20 s are saved each time."""
     low = LOW | {"checkpoint_s": 10.0}

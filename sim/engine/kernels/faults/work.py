@@ -13,7 +13,7 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.faults.rates import remaining_s
 from sim.engine.kernels.features import CHECKPOINTS, CLASS_SPEEDS
 from sim.engine.kernels.speeds import run_s, speed_on
-from sim.engine.kernels.state import FAILS, REMOTE
+from sim.engine.kernels.state import FAILS, NOW, REMOTE
 
 REQUEUE, CANCEL, SUSPEND = range(3)
 """Codes of ``p_job_when_preempted`` (`sim.engine.plan.preemption.WhenPreempted`)."""
@@ -90,9 +90,13 @@ def saved_s(st, slot, interval):
 
 @part
 def keep_work(st, slot, interval):
-    """Keep what checkpoints have saved of the attempt in `slot`, which is stopped."""
+    """Keep what checkpoints have saved of the attempt in `slot`, which is stopped.
+
+    The next one takes a time to restart, if this one has run.
+    """
     _keep(st, slot, saved_s(st, slot, interval))
-    st.state_task_stopped[st.state_slot_task[slot]] = 1
+    if st.state_slot_start[slot] < st.state_f[NOW]:
+        st.state_task_stopped[st.state_slot_task[slot]] = 1
 
 
 @part
