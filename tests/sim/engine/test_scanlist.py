@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sim.base.jit import JIT
+from sim.engine.kernels import scanlist
 from sim.engine.kernels.scanlist import scan_insert, scan_remove
 from sim.engine.kernels.state import N_HOLES, N_I, N_SCAN
 
@@ -19,6 +20,7 @@ def empty(rng):
         state_i=np.zeros(N_I, np.int64),
         w_stage_job=np.arange(N_STAGES, dtype=np.int32) // 2,
         state_job_rank=rng.integers(0, 4, N_STAGES).astype(float),
+        w_job_tier=rng.integers(0, 2, N_STAGES).astype(np.int32),
         p_stage_key=rng.integers(0, 3, N_STAGES).astype(float),
         state_scan=np.full(N_STAGES, -1, np.int32),
         state_scan_position=np.full(N_STAGES, -1, np.int32),
@@ -30,7 +32,9 @@ def empty(rng):
 
 @pytest.mark.skipif(JIT, reason="Python can't call a part of a kernel")
 @pytest.mark.parametrize("seed", range(4))
-def test_waiting_stages_are_in_order_whatever_enters_and_leaves(seed):
+@pytest.mark.parametrize("tiers", [False, True])
+def test_waiting_stages_are_in_order_whatever_enters_and_leaves(seed, tiers, monkeypatch):
+    monkeypatch.setattr(scanlist, "TIERS", tiers)
     rng = np.random.default_rng(seed)
     st, queue, n_closed, is_growing = empty(rng), {}, 0, True
     for _ in range(2500):
@@ -47,10 +51,13 @@ def test_waiting_stages_are_in_order_whatever_enters_and_leaves(seed):
             del queue[g]
             scan_remove(st, g)
         listed = [int(g) for g in st.state_scan[: st.state_i[N_SCAN]] if g >= 0]
-        assert listed == sorted(
-            queue,
-            key=lambda g: (queue[g], st.state_job_rank[st.w_stage_job[g]], st.p_stage_key[g], g),
-        )
+
+        def order(g):
+            j = st.w_stage_job[g]
+            tier = int(st.w_job_tier[j]) if tiers else 0
+            return (queue[g], tier, st.state_job_rank[j], st.p_stage_key[g], g)
+
+        assert listed == sorted(queue, key=order)
         assert all(st.state_scan[st.state_scan_position[g]] == g for g in queue)
         assert st.state_i[N_HOLES] == st.state_i[N_SCAN] - len(queue)
     assert n_closed, "holes were never closed"
