@@ -47,6 +47,7 @@ from tests.sim.traces.kubernetes_objects import CLUSTER, WORKFLOW
 from tests.sim.traces.spark_events import end, job, job_end, profile, stage, task, text, two_stages
 from tests.sim.traces.test_ray import actor, seven
 from tests.sim.traces.test_ray import task as task_of_ray
+from tests.sim.traces.test_slurm_site import FILES as SITE_FILES
 from tests.sweep.small import keys_kept
 
 BETWEEN = b"\x1e"
@@ -135,6 +136,12 @@ def _tables(content: bytes, folder: Path) -> object:
     (folder / JOBS).write_bytes(first)
     (folder / EDGES).write_bytes(second)
     return sim.read_trace("bqetl", folder, rounds=1)
+
+
+def _site(content: bytes, folder: Path) -> object:
+    for name, part in zip(SITE_FILES, content.split(BETWEEN), strict=False):
+        (folder / name).write_bytes(part)
+    return sim.read_trace("slurm_site", folder)
 
 
 def _past(content: bytes, folder: Path) -> object:
@@ -528,6 +535,7 @@ TARGETS: dict[str, Target] = {
     "wfcommons, logs": Target(
         _trace("wfcommons", read_as="logs", copies=1), (json.dumps(_WORKFLOW).encode(),)
     ),
+    "slurm_site": Target(_site, (BETWEEN.join(SITE_FILES[name].encode() for name in SITE_FILES),)),
     "bqetl": Target(
         _tables,
         (
@@ -612,5 +620,5 @@ TARGETS |= {
     for name in sim.traces.names()
     if name in TARGETS  # test_every_trace_format_has_a_target names a new one
     and "on_bad_row" in sim.traces.options(name)
-    and name != "bqetl"  # a folder
+    and name not in ("bqetl", "slurm_site")  # folders
 }
