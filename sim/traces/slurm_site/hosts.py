@@ -47,7 +47,7 @@ def _choices(ranges: str, text: str) -> list[str]:
     numbers: list[str] = []
     for part in ranges.split(","):
         first, dash, last = part.partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        if not first.isdecimal() or (dash and not last.isdecimal()):
             raise InputError(
                 f"{text!r} is no list of nodes: {part!r} is no range", rule="wrong nodes"
             )

@@ -100,7 +100,7 @@ def _counts(
 ) -> dict[str, float]:
     """Return the caps that a value sets, by what they count."""
     if counted and counted != "_minutes":
-        return {counted: float(value)} if value.isdigit() else {}
+        return {counted: float(value)} if value.isdecimal() else {}
     caps_by_count: dict[str, float] = {}
     for name, amount in amounts(value).items():
         if name in known and not (known[name] == "nodes" and counted):
@@ -224,11 +224,13 @@ def _inherited(
     row: Record, key: str, account: str, own: Mapping[str, Record], above: Mapping[str, str]
 ) -> float | None:
     """Return a limit of each user: the user's own, or that of the nearest account above."""
-    if row.get(key, "").isdigit():
+    if row.get(key, "").isdecimal():
         return float(row[key])
-    while account:
+    seen: set[str] = set()
+    while account and account not in seen:
+        seen.add(account)
         text = own.get(account, {}).get(key, "")
-        if text.isdigit():
+        if text.isdecimal():
             return float(text)
         account = above.get(account, "root" if account != "root" else "")
     return None

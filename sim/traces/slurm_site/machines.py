@@ -90,7 +90,7 @@ def _node(folder: Folder, name: str, record: Record, partitions: tuple[str, ...]
         text = record.get(key, "")
         if not text or text == "N/A":
             return default
-        if not text.isdigit():
+        if not text.isdecimal():
             raise InputError(
                 f"node {name}: {key} is {text!r}, no whole number", rule="wrong number"
             )
@@ -126,7 +126,7 @@ def _gpus(gres: str) -> tuple[int, set[str]]:
         name, *rest = part.split(":")
         if name != "gpu":
             continue
-        count = rest.pop() if rest and rest[-1].isdigit() else "1"
+        count = rest.pop() if rest and rest[-1].isdecimal() else "1"
         n += int(count)
         types |= {text for text in rest if text != "no_consume"}
     return n, types

@@ -58,7 +58,9 @@ def partitions_of(folder: Folder) -> dict[str, Record]:
         for key, (harmless, effect) in UNREAD.items():
             value = record.get(key)
             if is_set(value) and value not in harmless:
-                folder.notes.add("partitions", f"{name} {key}={value}", effect)
+                folder.notes.add(
+                    "partitions", f"{name} {key}={_aliased(folder, key, value)}", effect
+                )
         for key in folder.conf.partitions.get(name, {}):
             if key not in (*_KNOWN, *UNREAD, *_NO_EFFECT):
                 folder.notes.add("slurm.conf", f"PartitionName={name} {key}", "not known")
@@ -76,6 +78,16 @@ def partitions_of(folder: Folder) -> dict[str, Record]:
     return records
 
 
+def _aliased(folder: Folder, key: str, value: str) -> str:
+    """Return the value of an option, in which accounts and groups have their aliases."""
+    kind = {"accounts": "account", "groups": "group"}.get(
+        key.removeprefix("allow").removeprefix("deny")
+    )
+    if kind is None:
+        return value
+    return ",".join(folder.pseudonyms.alias(kind, name) for name in value.split(","))
+
+
 def default_partition(partitions: Mapping[str, Record]) -> str:
     """Return the name of the default partition, "" if there is none."""
     defaults = [n for n, record in partitions.items() if record.get("default", "").upper() == "YES"]
@@ -85,13 +97,13 @@ def default_partition(partitions: Mapping[str, Record]) -> str:
 def tier(record: Record) -> int:
     """Return a partition's tier."""
     text = record.get("prioritytier", record.get("priority", "1"))
-    return int(text) if text.isdigit() else 1
+    return int(text) if text.isdecimal() else 1
 
 
 def job_factor(record: Record) -> int:
     """Return the factor of a partition in the priority of its jobs."""
     text = record.get("priorityjobfactor", record.get("priority", "1"))
-    return int(text) if text.isdigit() else 1
+    return int(text) if text.isdecimal() else 1
 
 
 def rules_of(partitions: Mapping[str, Record], *, whole_nodes: bool) -> dict[str, dict[str, Any]]:
@@ -103,7 +115,7 @@ def rules_of(partitions: Mapping[str, Record], *, whole_nodes: bool) -> dict[str
         row["default_time_s"] = span_s(record.get("defaulttime", ""))
         for key in ("minnodes", "maxnodes"):
             text = record.get(key, "")
-            if text.isdigit() and int(text) > 0:
+            if text.isdecimal() and int(text) > 0:
                 row[f"{key[:3]}_nodes"] = int(text)
         if whole_nodes or _oversubscribe(record) == "EXCLUSIVE":
             row["exclusive"] = True

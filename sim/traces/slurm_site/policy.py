@@ -84,7 +84,7 @@ def _scheduler(folder: Folder) -> dict[str, Any]:
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
         name = name.strip().lower()
-        if name in SCHEDULER and value.isdigit():
+        if name in SCHEDULER and value.isdecimal():
             key, factor = SCHEDULER[name]
             settings[key] = int(value) * factor
         elif name not in NO_EFFECT:
@@ -113,7 +113,7 @@ def _priorities(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, A
     policy["fair_tree"] = "no_fair_tree" not in flags
     policy["partitions"] = {n: f for n, r in partitions.items() if (f := job_factor(r)) != 1}
     policy["qos"] = {
-        q["name"]: int(p) for q in folder.qos if (p := q.get("priority", "")).isdigit() and int(p)
+        q["name"]: int(p) for q in folder.qos if (p := q.get("priority", "")).isdecimal() and int(p)
     }
     shares: dict[str, int] = {}
     parents: dict[str, str] = {}
@@ -123,7 +123,7 @@ def _priorities(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, A
         account = alias("account", row["account"])
         key = f"{account}/{alias('user', row['user'])}" if row["user"] else account
         share = row.get("share", row.get("fairshare", ""))
-        if share.isdigit():
+        if share.isdecimal():
             if key not in ("root", "root/root"):
                 shares[key] = int(share)
         elif is_set(share):
@@ -138,7 +138,7 @@ def _priorities(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, A
 
 
 def _number(text: str | None) -> float:
-    return float(text) if text is not None and text.isdigit() else 0.0
+    return float(text) if text is not None and text.isdecimal() else 0.0
 
 
 def _preemption(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ class Pseudonyms:
                 raise InputError(text, file=path, rule="pseudonyms") from error
 
     def alias(self, kind: str, name: str) -> str:
-        """Return the alias of a name of a kind (``user``, ``account``, ``job``)."""
+        """Return the alias of a name of a kind (``user``, ``account``, ``group``, ``job``)."""
         if self._path is None or name in UNCHANGED:
             return name
         table = self._tables.setdefault(kind, {})

@@ -102,7 +102,7 @@ def read_gres_conf(path: Path) -> list[Record]:
 
 def gres_count(record: Record) -> int:
     """Return the devices of a record: its ``count``, or the files that it names."""
-    if record.get("count", "").isdigit():
+    if record.get("count", "").isdecimal():
         return int(record["count"])
     return len(expand(record["file"])) if record.get("file") else 1
 

@@ -49,7 +49,7 @@ def reservations_of(folder: Folder, machines: Mapping[str, int], zero_s: float) 
                 row[key] = [alias(key[:-1], text) for text in names.split(",")]
         if is_set(record.get("groups")):
             folder.notes.add("reservation.txt", f"{name} Groups", "its members may not use it")
-        if cores.isdigit() and "SPEC_NODES" not in flags and "ALL_NODES" not in flags:
+        if cores.isdecimal() and "SPEC_NODES" not in flags and "ALL_NODES" not in flags:
             folder.notes.add(
                 "reservation.txt", f"{name} CoreCnt={cores}", "its nodes are reserved whole"
             )

@@ -322,3 +322,17 @@ def test_the_verb_writes_options_and_aliases(tmp_path, capsys):
     assert table["account"] == {"sub": "account1", "lab": "account2"}
     assert Pseudonyms(aliases).alias("account", "lab") == "account2"
     assert main(["site", str(path), "--out", str(tmp_path), "--pseudonyms", str(aliases)]) == 2
+
+
+def test_accounts_that_a_partition_allows_have_aliases_too(tmp_path):
+    conf = CONF + "PartitionName=own Nodes=big AllowAccounts=lab,sub DenyGroups=staff\n"
+    path = folder(tmp_path / "site", slurm_conf=conf)
+    read = read_site(path, pseudonyms=Pseudonyms(tmp_path / "names.json"))
+    notes = "\n".join(map(str, read.notes))
+    assert "allowaccounts=account" in notes.lower()
+    assert "lab,sub" not in notes and "staff" not in notes
+
+
+def test_accounts_that_are_each_others_parent_do_not_hang(tmp_path):
+    circle = ASSOC + "x||y|1||||\ny||x|1||||\nx|eve||1||||\n"
+    assert site(tmp_path, assoc_txt=circle).workload.n_jobs == len(ROWS)
