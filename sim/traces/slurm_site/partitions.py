@@ -78,13 +78,13 @@ def partitions_of(folder: Folder) -> dict[str, Record]:
     return records
 
 
-def _aliased(folder: Folder, key: str, value: str) -> str:
+def _aliased(folder: Folder, key: str, value: str | None) -> str:
     """Return the value of an option, in which accounts and groups have their aliases."""
     kind = {"accounts": "account", "groups": "group"}.get(
         key.removeprefix("allow").removeprefix("deny")
     )
-    if kind is None:
-        return value
+    if kind is None or value is None:
+        return str(value)
     return ",".join(folder.pseudonyms.alias(kind, name) for name in value.split(","))
 
 
