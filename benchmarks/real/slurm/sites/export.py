@@ -46,7 +46,7 @@ def write(started: Cluster, target: Path, begin: str, end: str, about: dict[str,
         "assoc.txt": f"sacctmgr --parsable2 show assoc format={_ASSOC}",
         "events.txt": f"sacctmgr --parsable2 show event {' '.join(dates)} "
         "format=NodeName,TimeStart,TimeEnd,State",
-        "sacct.txt": f"sacct --allusers --starttime {begin} --endtime {end} --parsable2 "
+        "sacct.txt": f"sacct --allusers --duplicates --starttime {begin} --endtime {end} --parsable2 "
         f"--allocations --format {_SACCT}",
     }
     texts |= {name: started.command(*words.split()) for name, words in printed.items()}

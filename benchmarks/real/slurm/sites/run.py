@@ -172,14 +172,10 @@ def _close(acts: Acts, closure: Closure, target: Path) -> None:
 
 
 def _wait(started: Cluster, begun_s: float) -> None:
-    """Wait until no job is left; cancel those that are left at `END_S`."""
+    """Wait until no job is left; cancel those that can never start, and all at `END_S`."""
     until = begun_s + END_S / started.settings.speed
-    while started.command("squeue", "-h", "-o", "%i").strip():
-        if time.monotonic() > until:
-            started.command("scancel", "--user=" + ",".join(_users(started)))
-            until = float("inf")
+    while left := started.command("squeue", "-h", "-o", "%A %r").splitlines():
+        numbers, reasons = zip(*(line.split(maxsplit=1) for line in left), strict=True)
+        if set(reasons) == {"DependencyNeverSatisfied"} or time.monotonic() > until:
+            started.command("scancel", *sorted(set(numbers)))
         time.sleep(POLL_S)
-
-
-def _users(started: Cluster) -> list[str]:
-    return sorted(set(started.command("squeue", "-h", "-o", "%u").split()))
