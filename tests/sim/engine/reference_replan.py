@@ -12,7 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -72,6 +73,7 @@ class State:
     is_closed: Callable[[Job, int, float, float], bool] = lambda job, node, begin, end: False
     openings: Callable[[Job, float], tuple[bool, Sequence[float]]] = lambda job, after: (False, ())
     clock_s: float = 0.0
+    weights: Sequence[int] = ()  # of the nodes; empty if all are equal
 
     def closed(self, job: Job, begin: float, end: float) -> set[int]:
         """Return the nodes that are closed to a job between two times."""
@@ -107,11 +109,15 @@ def choose(
     allowed: set[int],
     job: Job,
     max_tasks: Callable[[int], float] = lambda node: math.inf,
+    weights: Sequence[int] = (),
 ) -> dict[int, int] | None:
     """Choose nodes by consecutive best fit: the tightest row of nodes that suffices, or the widest.
 
     Within the row, the tightest single node that takes all that is left, or nodes from its begin.
+    All nodes of a smaller weight come first.
     """
+    if len(set(weights)) > 1:
+        return _by_weight(free, allowed, job, max_tasks, weights)
     rooms = [min(room(free[n], job), max_tasks(n)) if n in allowed else 0 for n in range(len(free))]
     rows, row = [], []
     for n, fits in enumerate([*rooms, 0]):
@@ -137,6 +143,17 @@ def choose(
     return None if left else chosen
 
 
+def _by_weight(free, allowed, job, max_tasks, weights):
+    left, chosen = job.tasks, {}
+    for weight in sorted(set(weights)):
+        mine = {n for n in allowed if weights[n] == weight}
+        fits = sum(min(room(free[n], job), max_tasks(n)) for n in mine)
+        here = replace(job, tasks=min(left, fits))
+        chosen |= choose(free, mine, here, max_tasks) or {}
+        left -= here.tasks
+    return None if left else chosen
+
+
 def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool) -> list[Start]:
     """Start jobs in order; nodes that complete a job, or that an earlier one waits for, are out."""
     starts: list[Start] = []
@@ -149,7 +166,8 @@ def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool
         usable = state.usable(job) - state.absent - state.closed(job, state.now, state.now)
         closed = state.closed(job, state.now, state.now + job.limit_s)
         allowed = usable - closed - state.completing - barred
-        nodes = choose(free, allowed, job, lambda n, job=job: state.n_by_devices(job, n))
+        max_tasks = partial(state.n_by_devices, job)
+        nodes = choose(free, allowed, job, max_tasks, state.weights)
         nodes = None if over else nodes
         if nodes is None:
             barred |= usable
@@ -207,7 +225,8 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
                 break
             tried += not counted
             counted = True
-            planned = _will_run(now, job, allowed, free, running, settings, may_reserve, max_tasks)
+            future = now, job, allowed, free, running, settings, may_reserve, max_tasks
+            planned = _will_run(*future, state.weights)
             if planned is None:
                 if later and may_reserve:
                     continue
@@ -216,7 +235,7 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
             if start <= now and nodes & state.completing:
                 start, later = now + 1, 0
             if start <= now:
-                chosen = choose(free, allowed - state.completing, job, max_tasks)
+                chosen = choose(free, allowed - state.completing, job, max_tasks, state.weights)
                 assert chosen is not None
                 _take(free, chosen, job.demand, -1)
                 state.start(job.name, chosen)
@@ -254,9 +273,10 @@ def _will_run(
     settings: Settings,
     may_wait: bool,
     max_tasks: Callable[[int], float],
+    weights: Sequence[int],
 ) -> tuple[int, dict[int, int]] | None:
     """Return when and where a job could start if running jobs end one by one as expected."""
-    nodes = choose(free, allowed, job, max_tasks)
+    nodes = choose(free, allowed, job, max_tasks, weights)
     if nodes is not None:
         return now, nodes
     if not may_wait:
@@ -286,7 +306,7 @@ def _will_run(
             window += settings.linear_s if settings.linear_s else window
             if k == len(ends) or ends[k].end_s <= aligned + window:
                 break
-        nodes = choose(future, allowed, job, _unless(freed, max_tasks))
+        nodes = choose(future, allowed, job, _unless(freed, max_tasks), weights)
         if nodes is not None:
             if last > now:
                 return last, nodes
@@ -519,7 +539,13 @@ class Replanning:
         absent = range(len(free)) if self._is_pool() and self.down else self.down
         clock_s = self.plan.replan.clock_s
         windows = frozenset(absent), self._is_node_closed, self._look_again_at, clock_s
-        return State(self._clock(), free, completing, running, *hooks, *windows)
+        weights = [] if self._is_pool() else self._weights()
+        return State(self._clock(), free, completing, running, *hooks, *windows, weights)
+
+    def _weights(self):
+        cluster = self.world.cluster
+        codes = cluster.machine_class.tolist() or [0] * len(self.free)
+        return [cluster.weights[code] if cluster.weights else 1 for code in codes]
 
     def _look_again_at(self, job, after):
         """Tell whether a job asks for a reservation; list its begins, or else the ends to come."""
@@ -548,7 +574,8 @@ class Replanning:
         if not self._is_capped(job):
             closed = state.closed(job, state.now, state.now + job.limit_s)
             usable = state.usable(job) - state.absent - closed
-            nodes = choose(state.free, usable, job, lambda n: self._n_by_devices(job, n))
+            max_tasks = partial(self._n_by_devices, job)
+            nodes = choose(state.free, usable, job, max_tasks, state.weights)
         if nodes is None:
             return False
         self._start_on(j, nodes)
