@@ -215,7 +215,7 @@ def lay_out(
         "p_turn_prefers": by_turn(columns, plan, "prefers"),
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
-        **replan_fields(plan, n_jobs),
+        **replan_fields(columns, plan),
         **learning_fields(plan),
         "state_f": np.array(
             [0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority), np.inf, 0.0, np.inf]

@@ -42,6 +42,7 @@ class Job:
     demand: tuple[int, ...] = (1,)
     usable: frozenset[int] | None = None  # nodes; None: all
     queue: int = 0
+    one_per_node: bool = False
 
 
 @dataclass
@@ -101,7 +102,8 @@ Start = tuple[int, dict[int, int]]  # job, its tasks by node
 def room(free: Sequence[int], job: Job) -> int:
     """Return how many tasks of a job fit on a node; all of one that demands nothing."""
     needs = zip(free, job.demand, strict=True)
-    return min((max(have, 0) // need for have, need in needs if need), default=job.tasks)
+    fits = min((max(have, 0) // need for have, need in needs if need), default=job.tasks)
+    return min(fits, 1) if job.one_per_node else fits
 
 
 def choose(
@@ -482,17 +484,18 @@ class Replanning:
 
         waiting = [g for g in sorted(self._waiting(), key=order) if not self._passes(g)]
         jobs = [int(self.c.stage_job[g]) for g in waiting]
-        return [
-            Job(
-                j,
-                self._width(j),
-                self._limit_s(j),
-                self._demand_of(j),
-                self._usable_nodes(j),
-                self.org[j],
-            )
-            for j in dict.fromkeys(jobs)
-        ]
+        return [self._job(j) for j in dict.fromkeys(jobs)]
+
+    def _job(self, j):
+        return Job(
+            j,
+            self._width(j),
+            self._limit_s(j),
+            self._demand_of(j),
+            self._usable_nodes(j),
+            self.org[j],
+            bool(self.c.job_one_per_node[j]),
+        )
 
     def _demand_of(self, j):
         return tuple(d if r in self.deciding else 0 for r, d in enumerate(self._slot(j)))
@@ -561,14 +564,7 @@ class Replanning:
     def _start_replanned(self, j):
         """Start job j where it fits now, whatever is planned for others; tell whether it did."""
         self._note_events()
-        job = Job(
-            j,
-            self._width(j),
-            self._limit_s(j),
-            self._demand_of(j),
-            self._usable_nodes(j),
-            self.org[j],
-        )
+        job = self._job(j)
         state = self._cluster()
         nodes = None
         if not self._is_capped(job):
