@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.metrics.groups import WIDTH, members
+from sim.metrics.groups import WIDTH, codes
+from sim.workload.logged_partition import QUEUE, partition_column
 from sim.workload.schema import BILLING, PARTITION
 from sim.workload.tables import names, values
 from sim.workload.workload import Workload
 
-QUEUE = "queue"
 ACCOUNT, QOS = (column.name for column in BILLING)
+USER = "user"
 
 
 class GroupWaits(NamedTuple):
@@ -29,19 +30,18 @@ class GroupWaits(NamedTuple):
 def keys_of(workload: Workload) -> list[str]:
     """List the keys by which the jobs of a workload are grouped: those that its jobs have.
 
-    ``partition`` is the one in which the log has the job: its ``queue``, if jobs name partitions.
+    ``partition`` is the one in which the log has the job, if jobs name partitions
+    (`sim.workload.logged_partition`); otherwise, or if they are no partitions, there is ``queue``.
     """
-    queue = PARTITION.name if PARTITION.name in workload.jobs.column_names else QUEUE
-    return [*(key for key in (queue, QOS, ACCOUNT, "user") if _is_known(workload, key)), WIDTH]
+    partition = partition_column(workload)
+    first = [PARTITION.name] * (partition is not None) + [QUEUE] * (partition != QUEUE)
+    return [*first, *(key for key in (QOS, ACCOUNT, USER) if _is_known(workload, key)), WIDTH]
 
 
 def mean_waits(
     workload: Workload, wait_s: F8, *, in_slots: bool, keys: Sequence[str] = ()
 ) -> list[GroupWaits]:
     """Compute the mean wait of each group of jobs in each run, by each key.
-
-    Of many groups by one key the smaller ones are one, ``(others)``
-    (`sim.metrics.groups.members`); jobs without a name are ``(none)``.
 
     Parameters
     ----------
@@ -57,25 +57,26 @@ def mean_waits(
     Returns
     -------
     list of GroupWaits
-        In the order of the keys; widths ascending, others by name; groups without jobs are left
-        out.
+        In the order of the keys; widths ascending, others by name, ``(none)`` for jobs without
+        one; groups without jobs are left out.
     """
-    is_known = ~np.isnan(wait_s).any(axis=0)
+    known = np.flatnonzero(~np.isnan(wait_s).any(axis=0))
     rows = []
     for key in keys or keys_of(workload):
-        column = QUEUE if key == PARTITION.name else key
-        for group, is_member in members(workload, column, in_slots=in_slots):
-            chosen = is_member & is_known
-            if chosen.any():
-                means = wait_s[:, chosen].mean(axis=1)
-                rows.append(GroupWaits(key, group, int(chosen.sum()), means))
+        column = (partition_column(workload) or QUEUE) if key == PARTITION.name else key
+        code, groups = codes(workload, column, in_slots=in_slots)
+        n_jobs = np.bincount(code[known], minlength=len(groups))
+        sums = [np.bincount(code[known], run[known], len(groups)) for run in wait_s]
+        shown = np.flatnonzero(n_jobs).tolist()
+        for k in shown if key == WIDTH else sorted(shown, key=lambda k: groups[k]):
+            means = np.array([run[k] for run in sums]) / n_jobs[k]
+            rows.append(GroupWaits(key, groups[k], int(n_jobs[k]), means))
     return rows
 
 
 def _is_known(workload: Workload, key: str) -> bool:
     """Tell whether a job has a name of this key."""
-    column = QUEUE if key == PARTITION.name else key
-    if column not in workload.jobs.column_names:
+    if key not in workload.jobs.column_names:
         return False
-    known = names(workload.jobs, column)
-    return any(known[code] for code in np.unique(values(workload.jobs, column)).tolist())
+    known = names(workload.jobs, key)
+    return any(known[code] for code in np.unique(values(workload.jobs, key)).tolist())

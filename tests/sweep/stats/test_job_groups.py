@@ -15,7 +15,7 @@ def workload(n, seed):
         queue, user, qos = rng.choice(["a", "b", "c"]), rng.choice(["u", ""]), rng.choice(["", "h"])
         jobs.append(
             job(0, [1] * int(rng.integers(1, 9)), queue=queue, user=user)
-            | {"qos": str(qos), "account": "", "partition": "a|b"}
+            | {"qos": str(qos), "account": "", "partition": "a|b|c"}
         )
     return jobs
 
@@ -51,3 +51,15 @@ def test_a_log_without_partitions_goes_by_queue():
     assert not mean_waits(w, np.full((1, 2), np.nan), in_slots=True)
     (alone,) = mean_waits(w, np.array([[1.0, 3.0]]), in_slots=True, keys=["queue"])
     assert alone.by == "queue"
+
+
+def test_partitions_that_are_no_queues_are_groups_beside_them():
+    jobs = [job(0, [1], queue="team") | {"partition": p} for p in ("fast", "", "fast|slow")]
+    w = sim.Workload.from_jobs(jobs)
+    assert keys_of(w) == ["partition", "queue", "width"]
+    found = mean_waits(w, np.array([[1.0, 2.0, 4.0]]), in_slots=True, keys=["partition"])
+    assert [(g.group, g.wait_mean_s.tolist()) for g in found] == [
+        ("(none)", [2.0]), ("fast", [1.0]), ("fast|slow", [4.0]),
+    ]  # fmt: skip
+    unnamed = sim.Workload.from_jobs([j | {"partition": ""} for j in jobs])
+    assert keys_of(unnamed) == ["queue", "width"]
