@@ -44,6 +44,7 @@ from sim.engine.layout.columns import (
 from sim.engine.layout.features import event_capacity, registers, select_features
 from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.partitions import tiers_in_order
+from sim.engine.layout.pins import pin_fields
 from sim.engine.layout.quotas import quota_fields, tree_of
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
@@ -193,6 +194,7 @@ def lay_out(
         "w_edge_kind": columns.edge_kind,
         **outage_fields(cluster),
         **window_fields(columns, cluster, mach_pool, "WINDOWS" in features),
+        **pin_fields(columns, plan, capacity, cluster.unit),
         **choice,
         **speed_fields(columns, cluster, "CLASS_SPEEDS" in features),
         "c_mach_pool": mach_pool if "CLASSES" in features else mach_pool[:1],
@@ -219,6 +221,7 @@ def lay_out(
         **learning_fields(plan),
         "state_f": np.array(
             [0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority), np.inf, 0.0, np.inf]
+            + [-np.inf if plan.pinned is None else plan.pinned.begins_s]
         ),
         "state_i": flags,
         **{f"state_job_{name}": views[name] for name in _JOB_VIEWS},
