@@ -128,6 +128,7 @@ def begin_run(
     *,
     record_tasks: bool,
     state: State | None = None,
+    shared: frozenset[str] = frozenset(),
 ) -> Begun:
     """Let the policy fill its plan, and allocate the kernel's state."""
     columns = with_default_times(workload, cluster).columns
@@ -139,7 +140,7 @@ def begin_run(
     memory = policy.begin(world, plan)
     events = policy.events & plan.events
     in_parts = with_parts(columns, cluster)
-    arrays, features = lay_out(*in_parts, plan, events, views, record_tasks)
+    arrays, features = lay_out(*in_parts, plan, events, views, record_tasks, shared)
     return Begun(world, plan, memory, arrays, features, bool(plan.deferred))
 
 

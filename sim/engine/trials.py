@@ -54,10 +54,27 @@ class Trial:
     late: I8
 
 
+def features_of(
+    workload: Workload, cluster: Cluster, policy: Scheduler, state: State
+) -> frozenset[str]:
+    """Return the features of the event loop of such trials."""
+    own, own_cluster = on_own_clock(workload, cluster)
+    state = state.later(-workload.origin_s)
+    return begin_run(own, own_cluster, policy, 0, record_tasks=True, state=state).features
+
+
 def trials(
-    workload: Workload, cluster: Cluster, policy: Scheduler, state: State, *, seed: int = 0
+    workload: Workload,
+    cluster: Cluster,
+    policy: Scheduler,
+    state: State,
+    *,
+    seed: int = 0,
+    shared: frozenset[str] = frozenset(),
 ) -> Iterator[Trial]:
     """Yield a trial at each moment of the state that the run reaches, in order of time.
+
+    `shared`: `features_of` trials with more mechanisms, whose compiled loop they take.
 
     Raises
     ------
@@ -68,7 +85,8 @@ def trials(
     check_fits(workload, cluster)
     zero_s = workload.origin_s
     own, own_cluster = on_own_clock(workload, cluster)
-    begun = begin_run(own, own_cluster, policy, seed, record_tasks=True, state=state.later(-zero_s))
+    pins = state.later(-zero_s)
+    begun = begin_run(own, own_cluster, policy, seed, record_tasks=True, state=pins, shared=shared)
     plan, arrays, features = begun.plan, begun.arrays, begun.features
     record, changed = layout.make(arrays), plan.take_changed()
     plan.take_limited()

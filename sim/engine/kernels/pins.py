@@ -38,7 +38,7 @@ start_planned = late("sim.engine.kernels.rigid.replan.start_pinned", REPLANS)
 
 @inlined
 def next_pin(st, time):
-    """Return the next time at which a pin is due, the scheduler begins or a moment is, or `time`."""
+    """Return when the next pin is due, the scheduler begins or a moment is, at most `time`."""
     pin, moment = st.state_i[NEXT_PIN], st.state_i[NEXT_MOMENT]
     if pin < len(st.w_pin_s):
         time = min(time, st.w_pin_s[pin])
