@@ -26,7 +26,9 @@ BLOCK = 64
 """Buckets that are tried on a machine at once."""
 
 # registers of state_f
-NOW, TIMER, SUM_WORTH, SUM_REMAINING, MAX_PRIORITY, REFINE_AT, CHECKED_AT, CAP_TICK = range(8)
+NOW, TIMER, SUM_WORTH, SUM_REMAINING, MAX_PRIORITY, REFINE_AT, CHECKED_AT, CAP_TICK, BEGINS = range(
+    9
+)
 # registers of p_pack
 PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
 # registers of p_learn
@@ -80,6 +82,10 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_CLAIMANTS,
     N_PLACED,
     N_HOLDERS,
+    NEXT_PIN,
+    N_PINS_DUE,
+    NEXT_MOMENT,
+    TRIES,
     # configuration
     SHARE,
     UNIT,
@@ -120,8 +126,8 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     VICTIMS,
     ISOLATED,
     BY_SHARE,
-) = range(86)
-N_I = 86
+) = range(90)
+N_I = 90
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
@@ -130,7 +136,8 @@ N_I = 86
 # before they are submitted or eligible; BROKEN, BROKEN_ROW: a `sim.engine.kernels.conserve` code in
 # a checked run, and where; FIRST_LEAVING, N_LEAVING: a ring of units that have a grace time;
 # N_CLAIMANTS: jobs whose victims have stopped; N_PLACED: starts of tasks and gangs; N_HOLDERS:
-# gangs that hold slots, in runs with preemption.
+# gangs that hold slots, in runs with preemption; NEXT_PIN, N_PINS_DUE: pinned jobs; NEXT_MOMENT,
+# TRIES: a placement is tried, and will be taken back (`sim.engine.kernels.pins`).
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.
@@ -155,7 +162,8 @@ N_I = 86
 # A condition that costs more than a read of a register is a feature (`if GANGS:`). SUM_WORTH and
 # SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`); MAX_PRIORITY is the
 # largest number of p_turn_priority so far; REFINE_AT is the time of the next refinement, CHECKED_AT
-# that of the last check of a checked run, CAP_TICK that of the next update of caps of minutes.
+# that of the last check of a checked run, CAP_TICK that of the next update of caps of minutes,
+# BEGINS that from which on the policy places jobs.
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

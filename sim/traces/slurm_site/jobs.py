@@ -20,14 +20,13 @@ from sim.traces.sacct.text import read_text
 from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.machines import Node
 from sim.traces.slurm_site.slurm_conf import Record
-from sim.traces.slurm_site.tasks import ONE_PER_NODE, OWN_NODES, split_by_request
+from sim.traces.slurm_site.spread import NODES_USED, ONE_PER_NODE, spread_tasks, with_nodes_used
 from sim.transforms.parts import rebuild
-from sim.workload import schema
 from sim.workload.schema import DEMAND_PREFIX, EXCLUSIVE, PARTITION, RESERVATION, RUNS_ON
 from sim.workload.tables import names, values, with_column
 from sim.workload.workload import Workload
 
-_KEPT = ("SubmitLine", "Constraints", "Reservation", "ReqTRES", OWN_NODES, ONE_PER_NODE)
+_KEPT = ("SubmitLine", "Constraints", "Reservation", "ReqTRES", NODES_USED, ONE_PER_NODE)
 _MORE = ("SubmitLine", "Constraints", "Reservation")
 """Columns of ``sacct`` that the reader of accounting does not read."""
 _OPTIONS = {
@@ -80,7 +79,8 @@ def read_jobs(
             folder.notes.add("sacct.txt", f"no column {column}", lost)
     _alias(folder, log)
     _as_requested(log)
-    split_by_request(log)
+    if folder.conf.options.get("selecttype", "") != "select/linear":
+        spread_tasks(log)
     passed = [name for name in _KEPT if name in log]
     options = Options(state=state, tasks="nodes", arrays="jobs", release=release)
     workload = build_workload(path, "slurm_site", log, bad, options, passed)
@@ -141,7 +141,7 @@ def _with_requests(
     is_exclusive = np.array([bool(_option(command, "exclusive")) for command in commands])
     if is_exclusive.any():
         jobs = with_column(jobs, EXCLUSIVE.name, is_exclusive)
-    jobs = _with_nodes(jobs, texts.get(OWN_NODES, empty), texts.get(ONE_PER_NODE, empty))
+    jobs = with_nodes_used(jobs, texts.get(NODES_USED, empty), texts.get(ONE_PER_NODE, empty))
     reserved = [_reservation(folder, text) for text in texts.get("Reservation", empty)]
     if any(reserved):
         jobs = _with_text(jobs, RESERVATION.name, reserved)
@@ -164,18 +164,6 @@ def _with_requests(
         if not is_known and DEMAND_PREFIX + resource in stages.column_names:
             stages = stages.drop_columns([DEMAND_PREFIX + resource])
     return rebuild(workload, None, jobs=jobs, stages=stages, validate=True)
-
-
-def _with_nodes(jobs: pa.Table, own: Sequence[str], marks: Sequence[str]) -> pa.Table:
-    """Return the jobs with the nodes that they had, and a mark where no two tasks share one."""
-    if any(own):
-        n_nodes = [
-            int(text) if text else n
-            for text, n in zip(own, values(jobs, schema.N_NODES.name).tolist(), strict=True)
-        ]
-        jobs = with_column(jobs, schema.N_NODES.name, np.array(n_nodes, np.int32))
-    is_one = np.array([bool(text) for text in marks])
-    return with_column(jobs, schema.ONE_PER_NODE.name, is_one) if is_one.any() else jobs
 
 
 def _option(command: str, name: str) -> str:

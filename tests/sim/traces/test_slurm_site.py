@@ -11,9 +11,9 @@ import policies
 import sim
 from sim.base.errors import InputError
 from sim.cli.main import main
+from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.hosts import expand
 from sim.traces.slurm_site.jobs import satisfies
-from sim.traces.slurm_site.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.site import read_site
 from sim.traces.slurm_site.slurm_conf import read_gres_conf, read_slurm_conf
 
@@ -153,12 +153,13 @@ def test_files_may_be_compressed(tmp_path):
 
 def test_nodes_become_kinds_by_weight(tmp_path):
     assert site(tmp_path).cluster["shape"] == [
-        {"class": "n", "count": 2, "cpu": 4, "mem": 8.0, "partitions": ["batch*", "quick"]},
-        {"class": "big", "count": 1, "cpu": 16, "mem": 64.0, "weight": 10,
+        {"class": "n", "count": 2, "cpu": 4, "mem": 8.0, "nodes": "n[1-2]",
+         "partitions": ["batch*", "quick"]},
+        {"class": "big", "count": 1, "cpu": 16, "mem": 64.0, "weight": 10, "nodes": "big",
          "partitions": ["batch*"]},
         {
             "class": "g", "count": 1, "cpu": 4, "mem": 8.0, "devices": {"gpu": 2},
-            "weight": 10, "partitions": ["quick", "gpu"],
+            "weight": 10, "partitions": ["quick", "gpu"], "nodes": "g1",
         },
     ]  # fmt: skip
 

@@ -8,13 +8,17 @@ wherever there is room, so that such a job is a gang of as many tasks. With ``--
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from sim.traces.sacct.columns import Log, n_records, numbers
+from sim.workload import schema
+from sim.workload.tables import column_or_default, with_column
 
-OWN_NODES, ONE_PER_NODE = "OwnNodes", "OnePerNode"
-"""Columns that are added: the nodes of jobs that become other tasks, and a mark; else empty."""
+NODES_USED, ONE_PER_NODE = "NodesUsed", "OnePerNode"
+"""Columns that are added: the nodes of jobs whose tasks may be anywhere, and a mark; else empty."""
 _TASKS = re.compile(r"(?:^|\s)(?:-n\s*|--ntasks[ =])(\d+)(?:\s|$)")
 _CPUS = re.compile(r"(?:^|\s)(?:-c\s*|--cpus-per-task[ =])(\d+)(?:\s|$)")
 _PER_NODE = re.compile(r"(?:^|\s)--ntasks-per-node[ =]")
@@ -25,7 +29,7 @@ _BY_NODE = re.compile(
 _REQUESTED_NODES = re.compile(r"(?:^|,)node=(\d+)(?:,|$)")
 
 
-def split_by_request(log: Log) -> None:
+def spread_tasks(log: Log) -> None:
     """Give jobs the tasks that they asked for in place of their nodes (``NNodes``)."""
     n = n_records(log)
     if "SubmitLine" not in log or "ReqTRES" not in log or "NNodes" not in log:
@@ -43,7 +47,7 @@ def split_by_request(log: Log) -> None:
         elif nodes[i] > 1 or _PER_NODE.search(line):
             marks[i] = "1"
     log["NNodes"] = tasks
-    log[OWN_NODES], log[ONE_PER_NODE] = (pa.array(texts, pa.string()) for texts in (own, marks))
+    log[NODES_USED], log[ONE_PER_NODE] = (pa.array(texts, pa.string()) for texts in (own, marks))
 
 
 def _free_tasks(line: str, asked_nodes: int, n_nodes: int, n_cpus: int) -> int:
@@ -55,3 +59,13 @@ def _free_tasks(line: str, asked_nodes: int, n_nodes: int, n_cpus: int) -> int:
         return 0  # its script may ask for a node
     a_task = int(cpus[1]) if cpus else 1
     return n_cpus // a_task if a_task > 0 and n_cpus % a_task == 0 else 0
+
+
+def with_nodes_used(jobs: pa.Table, used: Sequence[str], marks: Sequence[str]) -> pa.Table:
+    """Return the jobs with the nodes that they had, and a mark where no two tasks share one."""
+    if any(used):
+        nodes = column_or_default(jobs, schema.N_NODES)
+        known = [int(text) if text else n for text, n in zip(used, nodes.tolist(), strict=True)]
+        jobs = with_column(jobs, schema.N_NODES.name, np.array(known, np.int32))
+    is_one = np.array([bool(text) for text in marks])
+    return with_column(jobs, schema.ONE_PER_NODE.name, is_one) if is_one.any() else jobs
