@@ -42,7 +42,7 @@ def replan_fields(columns: Columns, plan: Plan) -> dict[str, NDArray[Any]]:
     """Return the fields of the options and registers; short ones without periodic planning."""
     state, times = np.zeros(register.N_STATE, np.int64), np.zeros(2)
     options, options_s, completing_s = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
-    factors, one_per_node = np.zeros(0), np.zeros(0, np.int8)
+    factors, one_per_node = np.zeros(0), np.zeros(1, np.int8)
     if plan.replan is not None:
         replan = plan.replan
         options = np.array(
