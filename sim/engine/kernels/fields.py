@@ -33,6 +33,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_work", "f8", "J", INPUT),  # task seconds
     ("w_job_limit", "f8", "J:ENFORCES", INPUT),  # of its run time, s
     ("w_job_slot", "i8", "J:GANGS, R", INPUT),  # room of a held gang slot, quanta
+    ("w_job_shape", "i4", "J:GANGS", INPUT),  # of its slots (`sim.engine.kernels.slot_counts`)
+    ("w_shape_slot", "i8", "*, F", INPUT),  # quanta
+    ("w_shape_allowed", "i8", "*", INPUT),  # classes, as bits
     ("w_job_allowed", "i8", "J:CHOOSES", INPUT),  # classes that a held slot may be on, as bits
     ("w_job_pools", "i8", "J:CLASSES", INPUT),  # pools in which it may be, as bits
     ("w_job_held0", "i8", "J+1:GANGS", INPUT),  # first entry of state_held_machine
@@ -388,6 +391,11 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_held_devices", "i8", "H:CHOOSES", 0),  # bits of devices of that machine
     ("state_stopping", "i4", "J:GANGS", 0),  # gangs that stop as a whole
     ("state_job_stops", "i1", "J:GANGS", 0),  # it is one of them
+    # slots of each shape that the free room holds at most, -1 if nobody asks; the shapes counted
+    ("state_shape_slots", "i8", "*", INPUT),
+    ("state_shape_asked", "i1", "*", INPUT),  # since the counts last followed the free room
+    ("state_counted", "i4", "*", INPUT),
+    ("state_seen_free", "i8", "M:GANGS, F", 0),  # free room that the counts are of
     # reservations: availability profile, waiting jobs in order, running jobs
     ("state_profile_time", "f8", "P:RESERVED", 0),
     ("state_profile_free", "i8", "P:RESERVED", 0),

@@ -12,6 +12,7 @@ from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import within_cap
+from sim.engine.kernels.slot_counts import may_find
 from sim.engine.kernels.state import (
     LAUNCH,
     MACHINE_CHOICE,
@@ -27,6 +28,8 @@ from sim.engine.kernels.waiting import goes_before, update_rank
 @part
 def gang_fits(st, j):
     """Tell whether all slots of gang job `j` fit the free room at once, cap aside."""
+    if not may_find(st, j, st.w_job_min_tasks[j]):
+        return False
     n_slots = 0
     for machine in range(st.state_mach_free.shape[0]):
         n_slots += slots_on(st, j, machine)

@@ -25,6 +25,7 @@ from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.quotas import within_quota
 from sim.engine.kernels.rigid.gang import admit_gang_to
 from sim.engine.kernels.rigid.rigid import claimed_until, expected_end, planned_end, width
+from sim.engine.kernels.slot_counts import may_find
 from sim.engine.kernels.speeds import speed_on
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, MACHINE_CHOICE, NOW
 from sim.engine.kernels.windows import UNFORESEEN, is_closed, next_opening
@@ -62,11 +63,11 @@ def count_free(st):
 
 @part
 def may_start(st, j):
-    """Tell whether the free room of all machines, taken together, holds job `j`."""
+    """Tell whether the free room of all machines may hold job `j`; if False, it does not."""
     for r in range(len(st.state_free)):
         if st.w_job_slot[j, r] > 0 and width(st, j) * st.w_job_slot[j, r] > st.state_free[r]:
             return False
-    return True
+    return may_find(st, j, width(st, j))
 
 
 @part
