@@ -3,7 +3,7 @@
 A *shape* is what a slot takes and the classes of machines that it may be on. Lost, kept and closed
 machines and single devices are not looked at, so a count is an upper bound: a gang of more slots
 does not fit, and no machine need be tried. A shape is counted when it is asked for, and then
-follows the machines whose room has changed, until nobody has asked for it between two changes.
+follows the machines whose room has changed, until it was not asked for during `PATIENCE` changes.
 While nothing is released room only gets less, and a count made before is a bound still.
 """
 
@@ -14,21 +14,28 @@ from sim.engine.kernels.features import CHOOSES
 from sim.engine.kernels.state import IS_COUNTED, N_COUNTED
 
 UNCOUNTED = -1
+PATIENCE = 16
 MOST = 2**31
 """Slots of a machine at most, of a shape that takes nothing."""
 
 
 @part
-def may_find(st, j, n_slots):
-    """Tell whether the free room may hold `n_slots` slots of job `j`; if False, it does not."""
+def most_slots(st, j):
+    """Return how many slots of job `j` the free room holds at most."""
     if not st.state_i[IS_COUNTED]:
         _follow_room(st)
         st.state_i[IS_COUNTED] = 1
     shape = st.w_job_shape[j]
     if st.state_shape_slots[shape] == UNCOUNTED:
         _begin_count(st, shape)
-    st.state_shape_asked[shape] = 1
-    return st.state_shape_slots[shape] >= n_slots
+    st.state_shape_asked[shape] = PATIENCE
+    return st.state_shape_slots[shape]
+
+
+@part
+def most_slots_on(st, j, machine):
+    """Return the part of the last count that is of `machine`."""
+    return _slots_in(st, st.w_job_shape[j], st.state_seen_free, machine)
 
 
 @inlined
@@ -43,7 +50,7 @@ def _begin_count(st, shape):
 
 @inlined
 def _follow_room(st):
-    """Let the counts follow the machines whose room has changed; drop those nobody asked for."""
+    """Let the counts follow the machines whose room has changed; drop those no longer asked for."""
     _drop_unasked(st)
     free, seen = st.state_mach_free, st.state_seen_free
     for machine in range(len(seen)):
@@ -65,8 +72,8 @@ def _drop_unasked(st):
     n = 0
     for i in range(st.state_i[N_COUNTED]):
         shape = st.state_counted[i]
-        if st.state_shape_asked[shape]:
-            st.state_shape_asked[shape] = 0
+        if st.state_shape_asked[shape] > 0:
+            st.state_shape_asked[shape] -= 1
             st.state_counted[n] = shape
             n += 1
         else:

@@ -231,7 +231,7 @@ def lay_out(
         "state_bucket_position": np.arange(n_buckets if buckets else 1, dtype=np.int32),
         "state_bucket_at": np.arange(n_buckets if buckets else 1, dtype=np.int32),
         "state_mach_free": capacity.copy(),
-        "state_room": np.zeros((2, n_fit), dtype=np.int64),
+        "state_room": np.zeros((3, n_fit), dtype=np.int64),
         "state_slot_free": np.arange(n_slots - 1, -1, -1, dtype=np.int32),
         **{f"out_job_{name}": views[name] for name in ("submit", "start", "finish", "failed")},
     }

@@ -27,7 +27,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     RESOLUTION,
     WINDOW,
 )
-from sim.engine.kernels.slot_counts import may_find
+from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, UNIT
 from sim.engine.kernels.windows import UNFORESEEN, is_closed, next_begin, next_end
 
@@ -77,7 +77,7 @@ def may_fit(st, j):
         return False
     if st.state_i[UNIT]:
         return job_width(st, j) <= st.state_replan[N_FREE]
-    return not GANGS or may_find(st, j, job_width(st, j))
+    return not GANGS or most_slots(st, j) >= job_width(st, j)
 
 
 @part
