@@ -33,6 +33,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_work", "f8", "J", INPUT),  # task seconds
     ("w_job_limit", "f8", "J:ENFORCES", INPUT),  # of its run time, s
     ("w_job_slot", "i8", "J:GANGS, R", INPUT),  # room of a held gang slot, quanta
+    ("w_job_shape", "i4", "J:GANGS", INPUT),  # of its slots (`sim.engine.kernels.slot_counts`)
+    ("w_shape_slot", "i8", "*, F", INPUT),  # quanta
+    ("w_shape_allowed", "i8", "*", INPUT),  # classes, as bits
     ("w_job_allowed", "i8", "J:CHOOSES", INPUT),  # classes that a held slot may be on, as bits
     ("w_job_pools", "i8", "J:CLASSES", INPUT),  # pools in which it may be, as bits
     ("w_job_held0", "i8", "J+1:GANGS", INPUT),  # first entry of state_held_machine
@@ -388,6 +391,11 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_held_devices", "i8", "H:CHOOSES", 0),  # bits of devices of that machine
     ("state_stopping", "i4", "J:GANGS", 0),  # gangs that stop as a whole
     ("state_job_stops", "i1", "J:GANGS", 0),  # it is one of them
+    # slots of each shape that the free room holds at most, -1 if nobody asks; the shapes counted
+    ("state_shape_slots", "i8", "*", INPUT),
+    ("state_shape_asked", "i1", "*", INPUT),  # changes of the free room until it is dropped
+    ("state_counted", "i4", "*", INPUT),
+    ("state_seen_free", "i8", "M:GANGS, F", 0),  # free room that the counts are of
     # reservations: availability profile, waiting jobs in order, running jobs
     ("state_profile_time", "f8", "P:RESERVED", 0),
     ("state_profile_free", "i8", "P:RESERVED", 0),
@@ -427,13 +435,15 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_claim_entries", "i4", "J:PLACES", 0),
     ("state_entry_place", "i4", "A:PLACES", 0),
     ("state_entry_slots", "i4", "A:PLACES", 0),
+    ("state_entry_job", "i4", "A:PLACES", 0),
     ("state_entry_room", "i8", "A:PLACES, F", 0),  # quanta
     ("state_change_time", "f8", "A+A:PLACES", 0),  # s
     ("state_change_next", "i4", "A+A:PLACES", -1),  # the next one of its place
     ("state_place_first", "i4", "D:PLACES", -1),  # first change
     ("state_place_slots", "i4", "D:PLACES", 0),  # of the job in question
     ("state_place_room", "i8", "D:PLACES, F", 0),  # least, while it would run
-    ("state_room", "i8", "*, F", INPUT),  # of a place, at two times
+    ("state_recount", "i4", "D:PLACES", 0),  # machines whose slots are counted anew
+    ("state_room", "i8", "*, F", INPUT),  # of a place at two times, and of all of them
     ("state_free", "i8", "F", 0),  # of all machines
     # their waiting jobs, merged: of each queue the next position, its last, and its reservations
     ("state_queue_next", "i4", "Q:MERGED", 0),

@@ -80,6 +80,9 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_CLAIMANTS,
     N_PLACED,
     N_HOLDERS,
+    N_COUNTED,
+    IS_COUNTED,
+    N_AHEAD,
     # configuration
     SHARE,
     UNIT,
@@ -120,8 +123,8 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     VICTIMS,
     ISOLATED,
     BY_SHARE,
-) = range(86)
-N_I = 86
+) = range(89)
+N_I = 89
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
@@ -130,7 +133,9 @@ N_I = 86
 # before they are submitted or eligible; BROKEN, BROKEN_ROW: a `sim.engine.kernels.conserve` code in
 # a checked run, and where; FIRST_LEAVING, N_LEAVING: a ring of units that have a grace time;
 # N_CLAIMANTS: jobs whose victims have stopped; N_PLACED: starts of tasks and gangs; N_HOLDERS:
-# gangs that hold slots, in runs with preemption.
+# gangs that hold slots, in runs with preemption; N_COUNTED: shapes of slots that are counted;
+# IS_COUNTED: since then nothing was released, and no gang begun (`sim.engine.kernels.slot_counts`);
+# N_AHEAD: claims that begin later.
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.

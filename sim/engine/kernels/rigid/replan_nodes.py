@@ -27,6 +27,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     RESOLUTION,
     WINDOW,
 )
+from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, UNIT
 from sim.engine.kernels.windows import UNFORESEEN, is_closed, next_begin, next_end
 
@@ -71,13 +72,12 @@ def list_free(st):
 
 @part
 def may_fit(st, j):
-    """Tell whether job `j` may fit what is free, on whatever nodes, and its cap.
-
-    Of what is free only in pools.
-    """
+    """Tell whether job `j` may fit what is free, on whatever nodes, and its cap."""
     if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
         return False
-    return not st.state_i[UNIT] or job_width(st, j) <= st.state_replan[N_FREE]
+    if st.state_i[UNIT]:
+        return job_width(st, j) <= st.state_replan[N_FREE]
+    return not GANGS or most_slots(st, j) >= job_width(st, j)
 
 
 @part
