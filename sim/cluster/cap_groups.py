@@ -99,8 +99,8 @@ def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
     for row in caps:
         _check_row(row, columns, cluster)
     members = [_members(row, columns, cluster) for row in caps]
-    throttles = _throttles(columns)
-    if throttles is not None:
+    throttles = throttles_of_arrays(columns)
+    if throttles:
         caps.append(Cap(RUNNING, throttles, (_ARRAY,), name="the throttle of an array"))
         members.append(_members(caps[-1], columns, cluster))
     rejected = unadmitted_jobs(columns, cluster)
@@ -201,18 +201,17 @@ def _check_row(row: Cap, columns: Columns, cluster: Cluster) -> None:
         raise InputError(f"{row.name}: {unknown('counter', row.counted, choices)}", rule="limits")
 
 
-def _throttles(columns: Columns) -> dict[str, float] | None:
+def throttles_of_arrays(columns: Columns) -> dict[str, float]:
     """Return the throttle of each array that has one: the least of its jobs' above 0."""
     jobs = columns.features.jobs
     if not {_ARRAY, _THROTTLE} <= set(jobs.column_names):
-        return None
+        return {}
     array, throttle = values(jobs, _ARRAY), values(jobs, _THROTTLE)
     texts = names(jobs, _ARRAY)
     smallest = np.full(len(texts), np.inf)
     np.minimum.at(smallest, array[throttle > 0], throttle[throttle > 0])
-    by_array = {
+    return {
         name: number
         for name, number in zip(texts, smallest.tolist(), strict=True)
         if name and number < np.inf
     }
-    return by_array or None

@@ -34,6 +34,18 @@ def over_cap(st, j, demand, row, times):
 
 
 @part
+def is_over_running(st, j):
+    """Tell whether job `j` would exceed a cap of running jobs."""
+    if st.state_job_counted[j]:
+        return False
+    for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
+        n = st.w_job_group[i]
+        if st.c_group_counts[n] == RUNNING and st.state_group_used[n] >= st.c_group_cap[n]:
+            return True
+    return False
+
+
+@part
 def count_within(st, j, row, count):
     """Count the tasks of job `j` with the demand in `row`, at most `count`, that caps allow.
 

@@ -409,11 +409,21 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_replan_s", "f8", "*", INPUT),
     ("p_completing_s", "f8", "*", INPUT),  # of each job
     ("p_cycle_factors", "f8", "*", INPUT),
+    ("p_depth_group", "i4", "*, *", INPUT),  # of each job, in each kind of groups; -1: none
+    ("p_depth_most", "i8", "*", INPUT),  # jobs of a group that a cycle tries
+    ("p_reserved_in", "i4", "*", INPUT),  # group of each job by which reservations count
+    ("p_job_array", "i4", "*", INPUT),  # -1: none
+    ("p_job_throttle", "i4", "*", INPUT),  # elements of its array that may run; 0: all
+    ("state_depth_used", "i8", "*, *", INPUT),
+    ("state_reserved_in", "i8", "*", INPUT),
+    ("state_array_tried", "i8", "*, *", INPUT),  # by the plan, by the main loop
+    ("state_array_reserved", "i8", "*", INPUT),
     ("state_replan", "i8", "*", INPUT),
     ("state_replan_s", "f8", "*", INPUT),
     ("state_job_expected_end", "i8", "J:REPLANNED", 0),  # clock, s
     ("state_job_listed", "i1", "J:REPLANNED", 0),
     ("state_planned_jobs", "i4", "J:REPLANNED", 0),  # waiting jobs in order
+    ("state_plan_jobs", "i4", "J:REPLANNED", 0),  # those of the plan
     ("state_expected_jobs", "i4", "J:REPLANNED", 0),  # running jobs by expected end
     ("state_completing_jobs", "i4", "J:REPLANNED", 0),  # ended jobs by the time it takes
     ("state_task_node", "i4", "T:REPLANNED", 0),  # of each slot of a job, from its first task on

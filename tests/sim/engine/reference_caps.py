@@ -154,6 +154,14 @@ class Capping:
         """Return the same of rigid job j."""
         return self._over_to_start(next(g for g in self.job_stages[j] if self._ready(g)))
 
+    def _over_running_jobs(self, j):
+        """Tell whether job j exceeds a cap of running jobs."""
+        return any(
+            self._cap_use(group) + self._cap_need(group, j, None, 1) > group.cap
+            for group in self.cap_groups
+            if group.counted == "running_jobs" and j in group.members
+        )
+
     def _passes(self, g):
         return self._over_to_start(g) == "passes"
 

@@ -21,7 +21,7 @@ CONF = """
 clustername=lab
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-SchedulerParameters=bf_window=120,bf_interval=60,bf_max_job_user=20,bf_continue
+SchedulerParameters=bf_window=120,bf_interval=60,bf_min_age_reserve=60,bf_continue
 PriorityWeightAge=1000
 PriorityWeightQOS=500
 PriorityMaxAge=1-0
@@ -207,7 +207,7 @@ def test_the_policy_has_the_options_of_slurm(tmp_path):
         "weight_fair_share": 0.0, "weight_job_size": 0.0, "weight_partition": 0.0,
         "weight_qos": 500.0, "max_age_s": 86400, "favor_small": False, "fair_tree": False,
         "qos": {"high": 10}, "shares": {"lab": 30, "sub": 10, "sub/ann": 2},
-        "parents": {"sub": "lab"},
+        "parents": {"sub": "lab"}, "continues": True,
     }  # fmt: skip
     policies.build(policy.pop("name"), **policy)
 
@@ -215,7 +215,31 @@ def test_the_policy_has_the_options_of_slurm(tmp_path):
 def test_other_schedulers(tmp_path):
     conf = CONF + "SchedulerType=sched/builtin\nPriorityType=priority/basic\n"
     policy = site(tmp_path, slurm_conf=conf).policy
-    assert policy == {"name": "slurm", "backfill": False, "window_s": 7200, "interval_s": 60}
+    assert policy == {
+        "name": "slurm", "backfill": False, "window_s": 7200, "interval_s": 60, "continues": True,
+    }  # fmt: skip
+
+
+def test_what_cycles_leave_out(tmp_path):
+    parameters = (
+        "bf_max_job_user=20,bf_max_job_part=50,bf_max_job_assoc=10,bf_max_job_user_part=5,"
+        "bf_max_job_start=7,bf_max_job_array_resv=0,bf_max_time=120,bf_yield_interval=1500000,"
+        "bf_yield_sleep=250000,partition_job_depth=30,sched_max_job_start=9,default_queue_depth=40,"
+        "sched_min_interval=4500000"
+    )
+    read = site(tmp_path, slurm_conf=CONF.replace("bf_window=120", parameters))
+    own = dict(read.policy)
+    built = policies.build(own.pop("name"), **own)
+    for name, value in {
+        "user_depth": 20, "partition_depth": 50, "association_depth": 10, "user_partition_depth": 5,
+        "starts": 7, "array_reserve": 1, "max_s": 120, "yield_s": 1.5, "sleep_s": 0.25,
+        "main_partition_depth": 30, "main_starts": 9, "main_depth": 40, "main_delay_s": 5,
+    }.items():  # fmt: skip
+        assert getattr(built, name) == value, name
+    noted = [line for line in read.notes if "SchedulerParameters" in line]
+    assert noted == [
+        "slurm.conf: SchedulerParameters=bf_min_age_reserve=60: jobs get reservations at once"
+    ]
 
 
 def test_preemption_by_qos(tmp_path):
@@ -247,7 +271,7 @@ def test_jobs_have_what_they_asked_for(tmp_path):
 def test_notes_name_what_is_not_simulated(tmp_path):
     notes = "\n".join(site(tmp_path).notes)
     for text in (
-        "missing: nodes.txt", "missing: events.txt", "SchedulerParameters=bf_max_job_user=20",
+        "missing: nodes.txt", "missing: events.txt", "SchedulerParameters=bf_min_age_reserve=60",
         "PriorityFlags=MAX_TRES", "Licenses=matlab:4: licences", "NodeName=big TmpDisk=100",
         "QOS high: maxtrespu=billing=5", "sub maxwall=1-00:00:00", "sub/bob Share=parent",
         "--licenses",
