@@ -25,7 +25,7 @@ def _add_site(parser: argparse.ArgumentParser) -> None:
 
 def _site(args: argparse.Namespace) -> None:
     """Read a site; print its size, and what was not understood."""
-    from sim.traces.slurm_site.pseudonyms import Pseudonyms  # late: `--help` answers at once
+    from sim.traces.sites.pseudonyms import Pseudonyms  # late: `--help` answers at once
     from sim.traces.slurm_site.site import read_site, write_site
 
     out = Path(args.out)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sim.base.errors import InputError
-from sim.traces.slurm_site.pseudonyms import Pseudonyms
+from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.shown import read_scontrol, read_table
 from sim.traces.slurm_site.slurm_conf import Conf, Record, read_gres_conf, read_slurm_conf
 

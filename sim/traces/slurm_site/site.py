@@ -9,7 +9,8 @@ from typing import Any
 
 from sim.base.reading import OnBadRow
 from sim.traces.sacct.options import Release, State
-from sim.traces.slurm_site.flow_yaml import dump
+from sim.traces.sites.flow_yaml import dump
+from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.folder import Folder, read_folder
 from sim.traces.slurm_site.jobs import read_jobs
 from sim.traces.slurm_site.limits import accounts_above, limits_of
@@ -17,7 +18,6 @@ from sim.traces.slurm_site.machines import Node, kinds, nodes_of
 from sim.traces.slurm_site.options import note_options
 from sim.traces.slurm_site.partitions import default_partition, partitions_of, rules_of
 from sim.traces.slurm_site.policy import kills_invalid_dependencies, policy_of
-from sim.traces.slurm_site.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.slurm_conf import Record
 from sim.traces.slurm_site.windows import outages_of, reservations_of
 from sim.workload.workload import Workload

@@ -10,9 +10,9 @@ import policies
 import sim
 from sim.base.errors import InputError
 from sim.cli.main import main
+from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.hosts import expand
 from sim.traces.slurm_site.jobs import satisfies
-from sim.traces.slurm_site.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.site import read_site
 from sim.traces.slurm_site.slurm_conf import read_gres_conf, read_slurm_conf
 

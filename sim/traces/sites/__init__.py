@@ -1,0 +1,1 @@
+"""Parts that readers of whole sites share: notes, aliases, and the writing of options."""
