@@ -9,7 +9,7 @@ from pathlib import Path
 from sim.base.errors import InputError
 from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.shown import read_scontrol, read_table
-from sim.traces.slurm_site.slurm_conf import Conf, Record, read_gres_conf, read_slurm_conf
+from sim.traces.slurm_site.slurm_conf import Conf, Record, packed, read_gres_conf, read_slurm_conf
 
 FILES: Mapping[str, str] = {
     "slurm.conf": "scheduler options, priority weights, partitions and nodes; nodes and partitions "
@@ -26,7 +26,6 @@ FILES: Mapping[str, str] = {
     "sacct.txt": "jobs",
 }
 """Files of a site, and what is lost without them."""
-_PACKED = ("", ".gz", ".bz2", ".xz", ".zst")
 
 
 @dataclass
@@ -91,9 +90,9 @@ def read_folder(path: Path, pseudonyms: Pseudonyms | None = None) -> Folder:
     files: dict[str, Path] = {}
     notes = Notes()
     for name, loss in FILES.items():
-        paths = [path / f"{name}{end}" for end in _PACKED if (path / f"{name}{end}").is_file()]
-        if paths:
-            files[name] = paths[0]
+        found = packed(path / name)
+        if found is not None:
+            files[name] = found
         else:
             notes.add("missing", name, loss)
     if "slurm.conf" not in files and "nodes.txt" not in files:
