@@ -23,7 +23,7 @@ def slot_fields(
     `allowed` has the classes of each job, or one value for any.
     """
     slot = gang_slots(columns, demand, unit, gangs)
-    classes = np.broadcast_to(allowed, len(slot))
+    classes = np.broadcast_to(allowed[: len(slot)], len(slot))
     shape, n_shapes = codes_of([*slot[:, :n_fit].T, classes])
     of_shape = np.zeros(n_shapes, np.int64)
     of_shape[shape] = np.arange(len(slot))
