@@ -18,6 +18,7 @@ from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.base.parameters import Count, NotNegative, Positive, check
 from sim.workload.columns import capacity_quanta
+from sim.workload.node_names import expand
 
 MAX_CLASSES, MAX_DEVICES = 63, 62
 """Classes, and devices of a machine, are bits of an int64."""
@@ -55,6 +56,8 @@ class Kinds:
         The partition of jobs that name none; "" if they may run anywhere.
     devices : str or None
         The resource that comes in devices of 1 each.
+    names : tuple of str
+        Name of each machine; empty if no kind has names.
     """
 
     resources: tuple[str, ...]
@@ -64,6 +67,7 @@ class Kinds:
     partitions: tuple[tuple[str, ...], ...]
     default_partition: str
     devices: str | None
+    names: tuple[str, ...]
 
 
 def parse_kinds(machines: object) -> Kinds:
@@ -117,11 +121,32 @@ def parse_kinds(machines: object) -> Kinds:
         tuple(set_ for _, set_ in codes) if names else (),
         next(iter(defaults), ""),
         next(iter(in_devices), None),
+        _names(machines, counts),
     )
 
 
-NO_RESOURCES = ("count", "class", "devices", "partitions")
+NO_RESOURCES = ("count", "class", "devices", "nodes", "partitions")
 """Keys of a kind of machines that name no resource."""
+
+
+def _names(machines: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> tuple[str, ...]:
+    """Return the names of all machines; "" for those of kinds without."""
+    names: list[str] = []
+    for i, (kind, count) in enumerate(zip(machines, counts, strict=True)):
+        text = kind.get("nodes", "")
+        check(f"kind {i} of the machines: nodes", text, str)
+        own = expand(text)
+        if text and len(own) != count:
+            raise InputError(
+                f"kind {i} of the machines: nodes {text!r} are {len(own)} names, and its count is "
+                f"{count}"
+            )
+        names += own or [""] * count
+    named = [name for name in names if name]
+    if len({*named}) < len(named):
+        twice = next(name for name in named if named.count(name) > 1)
+        raise InputError(f"two machines have the name {twice!r}")
+    return tuple(names) if named else ()
 
 
 def _partitions(where: str, kind: Mapping[str, Any]) -> tuple[str, ...]:
@@ -160,7 +185,8 @@ def share_of_kinds(capacity: F8, machine_class: I4, fraction: float) -> I8:
     """Return the machines of `fraction` times the cluster, as rows of it.
 
     Each kind keeps its share, by the largest-remainder method: the largest remainders are rounded
-    up, of equal ones the first. There is at least one machine.
+    up, of equal ones the first. There is at least one machine. A kind's own rows come first, then
+    its first row again.
     """
     keys = np.column_stack([machine_class, capacity])
     first = np.ones(len(keys), dtype=bool)
@@ -171,7 +197,10 @@ def share_of_kinds(capacity: F8, machine_class: I4, fraction: float) -> I8:
     n_missing = max(int(np.floor(target.sum() + 0.5)), 1) - int(count.sum())
     rounded_up = np.argsort(count - target, kind="stable")[: max(n_missing, 0)]
     count[rounded_up] += 1
-    return np.repeat(start, count)
+    nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    size = np.repeat(np.diff(np.append(start, len(keys))), count)
+    rows: I8 = np.repeat(start, count) + np.where(nth < size, nth, 0)
+    return rows
 
 
 def capacity_in_quanta(amount: F8, quantum: F8, device: int | None) -> I8:

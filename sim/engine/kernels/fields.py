@@ -104,6 +104,14 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_may_use", "i8", "J:WINDOWS", INPUT),  # reservations, as bits
     ("w_job_over_s", "f8", "J:WINDOWS", INPUT),  # last end of its reservation, inf for none
     ("state_next_over", "i8", "*", INPUT),  # position in c_over_s
+    # pinned jobs by the time at which they are placed, s; the machines of each job's tasks,
+    # ascending, then -1 for any of these; times at which placements are tried, s
+    ("w_pin_s", "f8", "*", INPUT),
+    ("w_pin_job", "i4", "*", INPUT),
+    ("w_pin_machine", "i4", "T:PINS", INPUT),
+    ("w_moment_s", "f8", "*", INPUT),
+    ("state_pin_due", "i4", "J:PINS", 0),  # those that are due and wait
+    ("state_pin_machine", "i4", "T:PINS", 0),  # of each slot of a job that is placed
     # the cluster, read-only
     # resources in order: rigid ones, which can't be overbooked; fungible ones that decide what
     # fits (F with the rigid ones); the other fungible ones

@@ -20,12 +20,13 @@ from sim.traces.sacct.text import read_text
 from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.machines import Node
 from sim.traces.slurm_site.slurm_conf import Record
+from sim.traces.slurm_site.spread import NODES_USED, spread_tasks, with_nodes_used
 from sim.transforms.parts import rebuild
 from sim.workload.schema import DEMAND_PREFIX, EXCLUSIVE, PARTITION, RESERVATION, RUNS_ON
 from sim.workload.tables import names, values, with_column
 from sim.workload.workload import Workload
 
-_KEPT = ("SubmitLine", "Constraints", "Reservation", "ReqTRES")
+_KEPT = ("SubmitLine", "Constraints", "Reservation", "ReqTRES", NODES_USED)
 _MORE = ("SubmitLine", "Constraints", "Reservation")
 """Columns of ``sacct`` that the reader of accounting does not read."""
 _OPTIONS = {
@@ -78,6 +79,8 @@ def read_jobs(
             folder.notes.add("sacct.txt", f"no column {column}", lost)
     _alias(folder, log)
     _as_requested(log)
+    if folder.conf.options.get("selecttype", "") != "select/linear":
+        spread_tasks(log)
     passed = [name for name in _KEPT if name in log]
     options = Options(state=state, tasks="nodes", arrays="jobs", release=release)
     workload = build_workload(path, "slurm_site", log, bad, options, passed)
@@ -128,6 +131,8 @@ def _with_requests(
                     "jobs", *effect.split(": ", 1) if ": " in effect else (effect, "not simulated")
                 )
     jobs = jobs.drop_columns([LOGGED + name for name in texts])
+    if NODES_USED in texts:
+        jobs = with_nodes_used(jobs, texts[NODES_USED])
     queue = [names(jobs, "queue")[code] for code in values(jobs, "queue").tolist()]
     requested = [
         _option(command, "partition") or text for command, text in zip(commands, queue, strict=True)

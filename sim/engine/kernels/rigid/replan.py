@@ -19,7 +19,7 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.caps import PASSES, WITHIN, is_over_running
-from sim.engine.kernels.features import CAPS, GANGS, WINDOWS
+from sim.engine.kernels.features import CAPS, GANGS, PINS, WINDOWS
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over, over_to_start, waits_for_cap
@@ -95,7 +95,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     WINDOW,
 )
 from sim.engine.kernels.rigid.rigid import begin_merge, is_holding, next_merged
-from sim.engine.kernels.state import HARD_CAPS, N_ARRIVED, N_HOLES, N_SCAN, NOW, UNIT
+from sim.engine.kernels.state import HARD_CAPS, N_ARRIVED, N_HOLES, N_SCAN, NOW, TRIES, UNIT
 from sim.engine.kernels.windows import is_closed
 
 
@@ -116,15 +116,24 @@ def next_wake(st):
 def dispatch_replanned(st):
     """Note what happened; run the main loop and the planning thread if it is their time."""
     now = st.state_f[NOW]
-    _forget_passes(st)
+    is_tried = PINS and st.state_i[TRIES] > 0  # a whole pass and a plan, whatever their times
+    if not is_tried:
+        _forget_passes(st)
     _note_events(st)
-    if _is_waiting(st) and _poll_s(st, _next_pass(st)) <= now:
+    if is_tried or (_is_waiting(st) and _poll_s(st, _next_pass(st)) <= now):
         is_full = _end_pass(st, _next_pass(st))
-        _run_main(st, is_full)
+        _run_main(st, is_full or is_tried)
         _note_update(st)
-    if st.p_replan[PLANS] and not st.state_replan[IS_IDLE] and st.state_replan_s[WAKE] <= now:
+    is_due = not st.state_replan[IS_IDLE] and st.state_replan_s[WAKE] <= now
+    if st.p_replan[PLANS] and (is_tried or is_due):
         _wake(st)
     clear_dirty(st)
+
+
+@part
+def note_events(st):
+    """Note what happened while the policy places nothing."""
+    _note_events(st)
 
 
 @part
@@ -546,6 +555,24 @@ def start_first(st, j):
     _start(st, j)
     _note_update(st)
     return True
+
+
+@part
+def start_pinned(st, j):
+    """Start pinned job `j`, which fits on its machines; on any slots of a pool."""
+    _note_events(st)
+    list_free(st)
+    if st.state_i[UNIT]:
+        st.state_node_allowed[:] = 1
+        list_room(st, j)
+        choose_nodes(st, j)
+    else:
+        tasks, first = st.state_node_tasks, st.w_stage_task0[st.w_job_stage0[j]]
+        tasks[:] = 0
+        for entry in range(first, first + job_width(st, j)):
+            tasks[st.state_pin_machine[entry]] += 1
+    _start(st, j)
+    _note_update(st)
 
 
 @part

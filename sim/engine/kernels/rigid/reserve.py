@@ -315,6 +315,20 @@ def _start(st, j):
         admit_gang(st, j)
     else:
         start_task(st, st.state_job_ready_head[j], 0, False, 1)
+    _list_running(st, j)
+
+
+@part
+def begin_running(st, j):
+    """Note that job `j` begins to run now, whatever was reserved for it."""
+    st.state_job_reserved[j] = math.nan
+    begin_now(st, j)
+    _list_running(st, j)
+
+
+@inlined
+def _list_running(st, j):
+    """List job `j`, which has just begun, among the running jobs by expected end."""
     k = st.state_i[N_RUNNING_JOBS]
     st.state_i[N_RUNNING_JOBS] = k + 1
     end = expected_end(st, j)
