@@ -121,6 +121,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_capacity", "i8", "M:CAPACITIES, R", INPUT),  # quanta
     ("c_mach_scale", "f8", "R", INPUT),  # 1 / the largest amount on a machine
     ("c_mach_class", "i8", "M:CHOOSES", INPUT),  # the bit of its class
+    ("c_mach_level", "i4", "M:CHOOSES", INPUT),  # the rank of its weight
     ("c_mach_kind", "i4", "M:CLASS_SPEEDS", INPUT),  # its class, a column of w_stage_speed
     ("c_mach_pool", "i8", "M:CLASSES", INPUT),  # the bit of its pool
     ("c_mach_device0", "i8", "M+1:CHOOSES", INPUT),  # its first device

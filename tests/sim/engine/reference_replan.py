@@ -13,7 +13,8 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -88,6 +89,7 @@ class State:
     is_closed: Callable[[Job, int, float, float], bool] = lambda job, node, begin, end: False
     openings: Callable[[Job, float], tuple[bool, Sequence[float]]] = lambda job, after: (False, ())
     clock_s: float = 0.0
+    weights: Sequence[int] = ()  # of the nodes; empty if all are equal
 
     def closed(self, job: Job, begin: float, end: float) -> set[int]:
         """Return the nodes that are closed to a job between two times."""
@@ -123,11 +125,15 @@ def choose(
     allowed: set[int],
     job: Job,
     max_tasks: Callable[[int], float] = lambda node: math.inf,
+    weights: Sequence[int] = (),
 ) -> dict[int, int] | None:
     """Choose nodes by consecutive best fit: the tightest row of nodes that suffices, or the widest.
 
     Within the row, the tightest single node that takes all that is left, or nodes from its begin.
+    All nodes of a smaller weight come first.
     """
+    if len(set(weights)) > 1:
+        return _by_weight(free, allowed, job, max_tasks, weights)
     rooms = [min(room(free[n], job), max_tasks(n)) if n in allowed else 0 for n in range(len(free))]
     rows, row = [], []
     for n, fits in enumerate([*rooms, 0]):
@@ -153,6 +159,17 @@ def choose(
     return None if left else chosen
 
 
+def _by_weight(free, allowed, job, max_tasks, weights):
+    left, chosen = job.tasks, {}
+    for weight in sorted(set(weights)):
+        mine = {n for n in allowed if weights[n] == weight}
+        fits = sum(min(room(free[n], job), max_tasks(n)) for n in mine)
+        here = replace(job, tasks=min(left, fits))
+        chosen |= choose(free, mine, here, max_tasks) or {}
+        left -= here.tasks
+    return None if left else chosen
+
+
 def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool) -> list[Start]:
     """Start jobs in order; nodes that complete a job, or that an earlier one waits for, are out."""
     starts: list[Start] = []
@@ -174,7 +191,8 @@ def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool
         usable = state.usable(job) - state.absent - state.closed(job, state.now, state.now)
         closed = state.closed(job, state.now, state.now + job.limit_s)
         allowed = usable - closed - state.completing - barred
-        nodes = choose(free, allowed, job, lambda n, job=job: state.n_by_devices(job, n))
+        max_tasks = partial(state.n_by_devices, job)
+        nodes = choose(free, allowed, job, max_tasks, state.weights)
         nodes = None if over else nodes
         if nodes is None:
             barred |= usable
@@ -305,7 +323,8 @@ def _plan_job(
             return None, {}
         cycle.tried += not counted
         counted = True
-        planned = _will_run(now, job, allowed, free, running, settings, may_reserve, max_tasks)
+        future = now, job, allowed, free, running, settings, may_reserve, max_tasks
+        planned = _will_run(*future, state.weights)
         if planned is None:
             if later and may_reserve:
                 continue
@@ -314,7 +333,7 @@ def _plan_job(
         if start <= now and chosen.keys() & state.completing:
             start, later = now + 1, 0
         if start <= now:
-            chosen = choose(free, allowed - state.completing, job, max_tasks)
+            chosen = choose(free, allowed - state.completing, job, max_tasks, state.weights)
             assert chosen is not None
             return start, chosen
         if not may_reserve:
@@ -338,9 +357,10 @@ def _will_run(
     settings: Settings,
     may_wait: bool,
     max_tasks: Callable[[int], float],
+    weights: Sequence[int],
 ) -> tuple[int, dict[int, int]] | None:
     """Return when and where a job could start if running jobs end one by one as expected."""
-    nodes = choose(free, allowed, job, max_tasks)
+    nodes = choose(free, allowed, job, max_tasks, weights)
     if nodes is not None:
         return now, nodes
     if not may_wait:
@@ -370,7 +390,7 @@ def _will_run(
             window += settings.linear_s if settings.linear_s else window
             if k == len(ends) or ends[k].end_s <= aligned + window:
                 break
-        nodes = choose(future, allowed, job, _unless(freed, max_tasks))
+        nodes = choose(future, allowed, job, _unless(freed, max_tasks), weights)
         if nodes is not None:
             if last > now:
                 return last, nodes
@@ -649,7 +669,13 @@ class Replanning:
         clock_s = self.plan.replan.clock_s
         windows = frozenset(absent), self._is_node_closed, self._look_again_at, clock_s
         arrays = [a for j in self.expected_end if (a := self._array_of(j)) >= 0]
-        return State(self._clock(), free, completing, running, *hooks, arrays, *windows)
+        weights = [] if self._is_pool() else self._weights()
+        return State(self._clock(), free, completing, running, *hooks, arrays, *windows, weights)
+
+    def _weights(self):
+        cluster = self.world.cluster
+        codes = cluster.machine_class.tolist() or [0] * len(self.free)
+        return [cluster.weights[code] if cluster.weights else 1 for code in codes]
 
     def _look_again_at(self, job, after):
         """Tell whether a job asks for a reservation; list its begins, or else the ends to come."""
@@ -671,7 +697,8 @@ class Replanning:
         if not self._is_capped(job):
             closed = state.closed(job, state.now, state.now + job.limit_s)
             usable = state.usable(job) - state.absent - closed
-            nodes = choose(state.free, usable, job, lambda n: self._n_by_devices(job, n))
+            max_tasks = partial(self._n_by_devices, job)
+            nodes = choose(state.free, usable, job, max_tasks, state.weights)
         if nodes is None:
             return False
         self._start_on(j, nodes)

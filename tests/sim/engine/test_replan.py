@@ -12,6 +12,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import policies
 import sim
 from policies.base import Policy
 from sim.engine.plan import Depth, Event, Order, Queues, Replan
@@ -212,6 +213,29 @@ def test_nodes_by_consecutive_best_fit():
     # no row is wide enough: first the widest, then the tightest that suffices
     assert choose(free, everything, Job(0, 4, 60)) == {3: 1, 4: 1, 5: 1, 7: 1}
     assert choose(free, everything, Job(0, 7, 60)) is None
+
+
+def test_nodes_of_the_least_weight_come_first():
+    free, everything = [[1], [2], [1], [2]], set(range(4))
+    weights = [5, 5, 1, 9]
+    assert choose(free, everything, Job(0, 1, 60), weights=weights) == {2: 1}
+    assert choose(free, everything, Job(0, 3, 60), weights=weights) == {2: 1, 1: 2}
+    assert choose(free, everything, Job(0, 7, 60), weights=weights) is None
+
+
+def test_jobs_run_on_nodes_of_the_least_weight():
+    kinds = [{"class": "big", "cpu": 2, "weight": 9}, {"class": "small", "cpu": 4, "weight": 2}]
+    jobs = [
+        {
+            "submit_s": 0.0,
+            "requested_s": 60.0,
+            "stages": [{"durations_s": [60.0], "demand": {"cpu": 2}}],
+        }
+    ] * 3
+    workload = sim.Workload.from_jobs(jobs)
+    cluster = sim.Cluster.mixed(kinds)
+    run = sim.simulate(workload, cluster, policies.build("slurm"), record="tasks")
+    assert run.tasks["machine"].to_pylist() == [1, 1, 0]
 
 
 def test_a_reservation_takes_whole_nodes():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -137,13 +138,27 @@ def test_gres_conf_counts_files(tmp_path):
     assert gres == [{"nodename": "g1", "name": "gpu", "file": "/dev/n[0-1]"}]
 
 
+def test_files_may_be_compressed(tmp_path):
+    plain, path = site(tmp_path), folder(tmp_path / "packed")
+    for file in [*path.iterdir()]:
+        (path / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+        file.unlink()
+    packed = read_site(path)
+    assert (packed.cluster, packed.policy, packed.notes) == (
+        plain.cluster,
+        plain.policy,
+        plain.notes,
+    )
+
+
 def test_nodes_become_kinds_by_weight(tmp_path):
     assert site(tmp_path).cluster["shape"] == [
         {"class": "n", "count": 2, "cpu": 4, "mem": 8.0, "partitions": ["batch*", "quick"]},
-        {"class": "big", "count": 1, "cpu": 16, "mem": 64.0, "partitions": ["batch*"]},
+        {"class": "big", "count": 1, "cpu": 16, "mem": 64.0, "weight": 10,
+         "partitions": ["batch*"]},
         {
             "class": "g", "count": 1, "cpu": 4, "mem": 8.0, "devices": {"gpu": 2},
-            "partitions": ["quick", "gpu"],
+            "weight": 10, "partitions": ["quick", "gpu"],
         },
     ]  # fmt: skip
 

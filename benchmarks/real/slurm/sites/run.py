@@ -69,8 +69,7 @@ def run(shape: Shape, jobs: Sequence[Submission], target: Path, about: dict[str,
         If the cluster did not start, or the run was disturbed.
     """
     folder = Path(tempfile.mkdtemp(prefix="site-", dir=replay.memory()))
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
+    target.mkdir(parents=True, exist_ok=True)
     prepare = partial(accounting.prepare, site=shape.site())
     try:
         with cluster.running(shape, folder, prepare) as started:
