@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from sim.base.errors import InputError
+from sim.traces.sites.notes import Notes
 from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.shown import read_scontrol, read_table
 from sim.traces.slurm_site.slurm_conf import Conf, Record, packed, read_gres_conf, read_slurm_conf
@@ -26,17 +27,6 @@ FILES: Mapping[str, str] = {
     "sacct.txt": "jobs",
 }
 """Files of a site, and what is lost without them."""
-
-
-@dataclass
-class Notes:
-    """Notes on what is not simulated: source, option, and what it may change; each once."""
-
-    lines: dict[str, None] = field(default_factory=dict)
-
-    def add(self, source: str, option: str, effect: str) -> None:
-        """Add a note."""
-        self.lines[f"{source}: {option}: {effect}"] = None
 
 
 @dataclass
