@@ -278,7 +278,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # queues and organisations
     ("state_queue_root", "i4", "Q", -1),
     ("state_queue_used", "i8", "Q, R", 0),
-    ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap
+    ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap, +4 untried
     ("state_queue_blocked_stage", "i4", "Q", -1),
     # pools that the first ones of the queue keep for themselves, as bits
     ("state_queue_barred", "i8", "Q:CLASSES", 0),
