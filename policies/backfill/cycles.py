@@ -1,4 +1,4 @@
-"""What Slurm's cycles leave out: jobs beyond the first of a user, array or partition, and time.
+"""Limits of Slurm's cycles: jobs beyond the first of a user, array or partition, and time.
 
 Source: https://slurm.schedmd.com/slurm.conf.html (SchedulerParameters) and the behaviour of version
 22.05: an array is one entry of the queue, from which elements are split off as they start.

@@ -12,8 +12,17 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I4, I8, Mask, offsets
 from sim.base.errors import InputError, unknown
-from sim.cluster.allowed import unadmitted_jobs
-from sim.cluster.caps import JOBS, MINUTES, RUNNING, SUBMITTED, Cap, accounts_above
+from sim.cluster.allowed import job_nodes, unadmitted_jobs
+from sim.cluster.caps import (
+    JOBS,
+    MINUTES,
+    NODES,
+    RUNNING,
+    SUBMITTED,
+    Cap,
+    accounts_above,
+    is_licence,
+)
 from sim.workload.schema import ARRAY, PARTITION
 from sim.workload.tables import names, values
 
@@ -138,11 +147,23 @@ def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
     )
 
 
+def amounts(columns: Columns, row: Cap) -> I8:
+    """Return how much each job takes of a counter that is of no resource, while it counts, (J,)."""
+    if row.counted == NODES:
+        return job_nodes(columns).astype(np.int64)
+    if not is_licence(row.counted):
+        return np.ones(len(columns.job_submit), np.int64)
+    return values(columns.features.jobs, row.counted).astype(np.int64)
+
+
 def _members(
     row: Cap, columns: Columns, cluster: Cluster
 ) -> tuple[I8, list[list[tuple[str, ...]]]]:
     """Return the combination of values of each job, (J,), and the groups of each, as keys."""
     code = np.zeros(len(columns.job_submit), np.int64)
+    if is_licence(row.counted):
+        code[:] = amounts(columns, row) > 0
+    holds = code > 0
     read = (*row.by, *(row.where or {}))
     categories = {name: _category(columns, cluster, name) for name in read}
     for column, _ in categories.values():
@@ -153,7 +174,8 @@ def _members(
     entries: list[list[tuple[str, ...]]] = []
     for j in example.tolist():
         own = {name: texts[int(column[j])] for name, (column, texts) in categories.items()}
-        entries.append(_keys_of(row, own, cluster.accounts))
+        counts = holds[j] or not is_licence(row.counted)
+        entries.append(_keys_of(row, own, cluster.accounts) if counts else [])
     return code, entries
 
 
@@ -196,6 +218,14 @@ def _check_row(row: Cap, columns: Columns, cluster: Cluster) -> None:
                 f"give them one, or count by another key",
                 rule="limits",
             )
+    if is_licence(row.counted):
+        if row.counted not in jobs.column_names:
+            raise InputError(
+                f"{row.name} counts {row.counted}, and the workload's jobs have no such column; "
+                "give them one with the licences that each holds",
+                rule="limits",
+            )
+        return
     if row.resource is not None and row.resource not in cluster.resources:
         choices = (*JOBS, *cluster.resources, *(name + MINUTES for name in cluster.resources))
         raise InputError(f"{row.name}: {unknown('counter', row.counted, choices)}", rule="limits")

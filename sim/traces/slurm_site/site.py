@@ -19,6 +19,7 @@ from sim.traces.slurm_site.partitions import default_partition, partitions_of, r
 from sim.traces.slurm_site.policy import kills_invalid_dependencies, policy_of
 from sim.traces.slurm_site.slurm_conf import Record
 from sim.traces.slurm_site.windows import outages_of, reservations_of
+from sim.workload.schema import LICENSE_PREFIX
 from sim.workload.workload import Workload
 
 
@@ -80,11 +81,7 @@ def _cluster(
         "shape": kinds(nodes, default_partition(partitions), has_mem=has_mem),
         "count": 1,
         "partitions": rules,
-        "limits": [
-            row
-            for row in limits
-            if {*row.get("by", ()), *row.get("where", ())} - {"user", "queue"} <= {*columns}
-        ],
+        "limits": [row for row in limits if _columns_of(row) <= {*columns}],
         "accounts": accounts_above(folder),
         "enforce_limits": True,
         "unmet_dependencies": "fail" if kills_invalid_dependencies(folder) else "wait",
@@ -94,6 +91,12 @@ def _cluster(
         cluster["outages"] = outages_of(folder, machines, zero_s)
         cluster["reservations"] = reservations_of(folder, machines, zero_s)
     return {key: value for key, value in cluster.items() if value not in ([], {}, None)}
+
+
+def _columns_of(row: Mapping[str, Any]) -> set[str]:
+    """Return the optional columns of jobs that a limit goes by."""
+    licences = {row["of"]} if row["of"].startswith(LICENSE_PREFIX) else set()
+    return {*row.get("by", ()), *row.get("where", ()), *licences} - {"user", "queue"}
 
 
 _COMMENTS = {

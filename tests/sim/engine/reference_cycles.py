@@ -1,4 +1,4 @@
-"""What Slurm's two loops leave out of a cycle, in plain Python: groups, arrays, and their time."""
+"""Limits of the cycles of Slurm's two loops, in plain Python: groups, arrays, and their time."""
 
 from __future__ import annotations
 

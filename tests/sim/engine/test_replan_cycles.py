@@ -1,4 +1,4 @@
-"""What Slurm's cycles leave out: by hand, and by the policy's options."""
+"""Limits of Slurm's cycles: by hand, and by the policy's options."""
 
 from __future__ import annotations
 

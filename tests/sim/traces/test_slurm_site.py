@@ -173,6 +173,7 @@ def test_limits_of_qos_and_associations(tmp_path):
     read = site(tmp_path)
     rows = [{k: v for k, v in r.items() if k != "name"} for r in read.cluster["limits"]]
     assert rows == [
+        {"of": "license_matlab", "at_most": 4},
         {"of": "cpu", "by": ["user"], "at_most": 8.0, "where": {"qos": "normal"}},
         {"of": "gpu", "by": ["user"], "at_most": 1.0, "where": {"qos": "normal"}},
         {"of": "running_jobs", "by": ["user"], "at_most": 1.0, "where": {"qos": "quick"}},
@@ -191,7 +192,7 @@ def test_limits_of_qos_and_associations(tmp_path):
 def test_without_enforcement_no_limit_holds(tmp_path):
     conf = CONF.replace("=associations,limits,qos", "=associations")
     read = site(tmp_path, slurm_conf=conf)
-    assert "limits" not in read.cluster
+    assert [row["of"] for row in read.cluster["limits"]] == ["license_matlab"]
     assert any("AccountingStorageEnforce=associations" in note for note in read.notes)
 
 
@@ -283,13 +284,24 @@ def test_jobs_have_what_they_asked_for(tmp_path):
     assert not [name for name in w.jobs.column_names if "sacct" in name]
 
 
+def test_licences(tmp_path):
+    read = site(tmp_path)
+    assert column(read.workload, "license_matlab") == [0, 0, 0, 1]
+    row = {"of": "license_matlab", "at_most": 4, "name": "licences of matlab"}
+    assert row in read.cluster["limits"]
+    limited = "Name|Priority|GrpTRES\nnormal|0|license/matlab=2\n"
+    (first, second, *_) = site(tmp_path, qos_txt=limited).cluster["limits"]
+    assert (first, second["of"], second["at_most"]) == (row, "license_matlab", 2)
+    nobody = site(tmp_path, slurm_conf=CONF.replace("matlab:4", "comsol")).cluster["limits"]
+    assert not [row for row in nobody if row["of"].startswith("license_")]
+
+
 def test_notes_name_what_is_not_simulated(tmp_path):
     notes = "\n".join(site(tmp_path).notes)
     for text in (
         "missing: nodes.txt", "missing: events.txt", "SchedulerParameters=bf_min_age_reserve=60",
-        "PriorityFlags=MAX_TRES", "Licenses=matlab:4: licences", "NodeName=big TmpDisk=100",
+        "PriorityFlags=MAX_TRES", "NodeName=big TmpDisk=100",
         "QOS high: maxtrespu=billing=5", "sub maxwall=1-00:00:00", "sub/bob Share=parent",
-        "--licenses",
     ):  # fmt: skip
         assert text.lower() in notes.lower(), text
     assert "SlurmdTimeout" not in notes
