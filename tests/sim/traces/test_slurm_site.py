@@ -153,12 +153,13 @@ def test_files_may_be_compressed(tmp_path):
 
 def test_nodes_become_kinds_by_weight(tmp_path):
     assert site(tmp_path).cluster["shape"] == [
-        {"class": "n", "count": 2, "cpu": 4, "mem": 8.0, "partitions": ["batch*", "quick"]},
+        {"class": "n", "count": 2, "cpu": 4, "mem": 8.0, "partitions": ["batch*", "quick"],
+         "nodes": "n[1-2]"},
         {"class": "big", "count": 1, "cpu": 16, "mem": 64.0, "weight": 10,
-         "partitions": ["batch*"]},
+         "partitions": ["batch*"], "nodes": "big"},
         {
             "class": "g", "count": 1, "cpu": 4, "mem": 8.0, "devices": {"gpu": 2},
-            "weight": 10, "partitions": ["quick", "gpu"],
+            "weight": 10, "partitions": ["quick", "gpu"], "nodes": "g1",
         },
     ]  # fmt: skip
 

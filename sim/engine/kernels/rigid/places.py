@@ -305,10 +305,10 @@ def _count_slots(st, j, begin, until_enough):
     Sets the slots that stay free, and the least room, on all machines; with `until_enough` on the
     first machines, that have enough of them.
     """
-    end, n_free, most = planned_end(st, begin, j), 0, width(st, j)
+    end, n_free, n_slots = planned_end(st, begin, j), 0, width(st, j)
     for machine in range(st.state_mach_free.shape[0]):
         n_free += _free_slots(st, j, machine, begin, end)
-        if until_enough and n_free >= most:
+        if until_enough and n_free >= n_slots:
             break
     return n_free
 
@@ -402,9 +402,8 @@ def _free_slots(st, j, place, begin, end):
         slot = st.w_job_slot[j, r]
         if slot > 0 and n_slots * slot > min_room[place, r]:
             n_slots = max(min_room[place, r], 0) // slot
-    if CHOOSES and st.state_i[CONSTRAINED] and is_machine and begin == AS_IT_IS:
-        if n_slots > 0:
-            n_slots = min(n_slots, n_by_devices(st, st.w_job_slot, j, place))
+    if CHOOSES and st.state_i[CONSTRAINED] and is_machine and begin == AS_IT_IS and n_slots > 0:
+        n_slots = min(n_slots, n_by_devices(st, st.w_job_slot, j, place))
     st.state_place_slots[place] = n_slots
     return n_slots
 
