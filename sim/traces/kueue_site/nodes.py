@@ -9,6 +9,7 @@ from typing import Any
 from sim.base.reading import json_field
 from sim.traces.kueue_site.objects import Raw
 from sim.traces.sites.notes import Notes
+from sim.workload.node_names import fold
 
 Labels = Mapping[str, Any]
 
@@ -82,6 +83,7 @@ def matches(labels: Labels, selector: Labels) -> bool:
 def kinds(nodes: Sequence[Node]) -> list[dict[str, Any]]:
     """Return the kinds of machines for ``cluster.shape``, in the order of the nodes."""
     rows: list[dict[str, Any]] = []
+    names: list[list[str]] = []
     for node in nodes:
         row: dict[str, Any] = {"class": node.machine_class, "count": 1, "cpu": node.cpus}
         row["mem"] = node.mem_gib
@@ -89,9 +91,11 @@ def kinds(nodes: Sequence[Node]) -> list[dict[str, Any]]:
             row["devices"] = {"gpu": node.gpus}
         if rows and {**rows[-1], "count": 1} == row:
             rows[-1]["count"] += 1
+            names[-1].append(node.name)
         else:
             rows.append(row)
-    return rows
+            names.append([node.name])
+    return [row | {"nodes": fold(own)} for row, own in zip(rows, names, strict=True)]
 
 
 def tolerates(taints: Sequence[Any], tolerations: Sequence[Any]) -> bool:

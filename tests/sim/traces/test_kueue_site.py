@@ -145,7 +145,7 @@ def test_nodes_by_flavor_and_what_pods_ask_for(folder):
         ("c1", "cpus"), ("c2", "cpus#2"), ("c3", "cpus#3"), ("g1", "a100"), ("old", "none"),
     ]  # fmt: skip
     assert site.cluster["shape"][3] == {
-        "class": "a100", "count": 1, "cpu": 16, "mem": 64, "devices": {"gpu": 8},
+        "class": "a100", "count": 1, "cpu": 16, "mem": 64, "devices": {"gpu": 8}, "nodes": "g1",
     }  # fmt: skip
     stages = site.workload.stages
     assert stages["runs_on"].to_pylist() == ["cpus|cpus#2|cpus#3", "a100", "cpus#2",
