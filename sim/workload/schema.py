@@ -214,6 +214,9 @@ N_NODES: Final = Column(
 EXCLUSIVE: Final = Column(
     "exclusive", pa.bool_(), "bool", "each of its tasks, or slots, takes a whole machine", False
 )
+ONE_PER_NODE: Final = Column(
+    "one_per_node", pa.bool_(), "bool", "no two of its tasks, or slots, share a machine", False
+)
 RESERVATION: Final = Column(
     "reservation",
     CATEGORY,
@@ -315,6 +318,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         PARTITION,
         N_NODES,
         EXCLUSIVE,
+        ONE_PER_NODE,
         RESERVATION,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),

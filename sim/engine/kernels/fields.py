@@ -415,6 +415,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_running_jobs", "i4", "J:RESERVED", 0),  # by expected end
     # periodic planning (`sim.engine.kernels.rigid.replan_registers`): U nodes, W steps
     ("p_replan", "i8", "*", INPUT),
+    ("w_job_one_per_node", "i1", "J:REPLANNED", INPUT),
     ("p_replan_s", "f8", "*", INPUT),
     ("p_completing_s", "f8", "*", INPUT),  # of each job
     ("p_cycle_factors", "f8", "*", INPUT),

@@ -13,6 +13,7 @@ from sim.base.errors import PolicyError
 from sim.engine.kernels.rigid import replan_registers as register
 from sim.engine.plan import Plan
 from sim.engine.plan.replan import Replan
+from sim.workload.columns import Columns
 
 _LOW = {
     "interval_s": 1,
@@ -58,11 +59,12 @@ def _check_codes(name: str, codes: I4, low: int, n_jobs: int) -> None:
         raise PolicyError(f"{name} must have a whole number of at least {low} for each job")
 
 
-def replan_fields(plan: Plan, n_jobs: int) -> dict[str, NDArray[Any]]:
+def replan_fields(columns: Columns, plan: Plan) -> dict[str, NDArray[Any]]:
     """Return the fields of the options and registers; short ones without periodic planning."""
+    n_jobs = len(columns.job_submit)
     state, times = np.zeros(register.N_STATE, np.int64), np.zeros(3)
     options, options_s, completing_s = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
-    factors = np.zeros(0)
+    factors, one_per_node = np.zeros(0), np.zeros(0, np.int8)
     if plan.replan is not None:
         replan = plan.replan
         options = np.array(
@@ -100,12 +102,14 @@ def replan_fields(plan: Plan, n_jobs: int) -> dict[str, NDArray[Any]]:
         )
         completing_s = np.array(np.broadcast_to(replan.completing_s, n_jobs), dtype=np.float64)
         factors = np.array(replan.cycle_factors, dtype=np.float64, ndmin=1)
+        one_per_node = columns.job_one_per_node.astype(np.int8)
         state[register.LAST_POLL] = -(10**9)
         state[register.NEXT_FULL] = replan.main_phase
         state[register.LAST_UPDATE] = -1
         times[register.WAKE] = replan.plan_phase_s
     return {
         "p_replan": options,
+        "w_job_one_per_node": one_per_node,
         "p_replan_s": options_s,
         "p_completing_s": completing_s,
         "p_cycle_factors": factors,

@@ -20,13 +20,13 @@ from sim.traces.sacct.text import read_text
 from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.machines import Node
 from sim.traces.slurm_site.slurm_conf import Record
-from sim.traces.slurm_site.spread import NODES_USED, spread_tasks, with_nodes_used
+from sim.traces.slurm_site.spread import NODES_USED, ONE_PER_NODE, spread_tasks, with_nodes_used
 from sim.transforms.parts import rebuild
 from sim.workload.schema import DEMAND_PREFIX, EXCLUSIVE, PARTITION, RESERVATION, RUNS_ON
 from sim.workload.tables import names, values, with_column
 from sim.workload.workload import Workload
 
-_KEPT = ("SubmitLine", "Constraints", "Reservation", "ReqTRES", NODES_USED)
+_KEPT = ("SubmitLine", "Constraints", "Reservation", "ReqTRES", NODES_USED, ONE_PER_NODE)
 _MORE = ("SubmitLine", "Constraints", "Reservation")
 """Columns of ``sacct`` that the reader of accounting does not read."""
 _OPTIONS = {
@@ -130,8 +130,6 @@ def _with_requests(
                     "jobs", *effect.split(": ", 1) if ": " in effect else (effect, "not simulated")
                 )
     jobs = jobs.drop_columns([LOGGED + name for name in texts])
-    if NODES_USED in texts:
-        jobs = with_nodes_used(jobs, texts[NODES_USED])
     queue = [names(jobs, "queue")[code] for code in values(jobs, "queue").tolist()]
     requested = [
         _option(command, "partition") or text for command, text in zip(commands, queue, strict=True)
@@ -142,6 +140,7 @@ def _with_requests(
     is_exclusive = np.array([bool(_option(command, "exclusive")) for command in commands])
     if is_exclusive.any():
         jobs = with_column(jobs, EXCLUSIVE.name, is_exclusive)
+    jobs = with_nodes_used(jobs, texts.get(NODES_USED, empty), texts.get(ONE_PER_NODE, empty))
     reserved = [_reservation(folder, text) for text in texts.get("Reservation", empty)]
     if any(reserved):
         jobs = _with_text(jobs, RESERVATION.name, reserved)

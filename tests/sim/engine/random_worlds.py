@@ -291,6 +291,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
         if "exclusive" in on and rng.random() < 0.3:
             job["exclusive"] = True
+        if "planning" in on and rng.random() < 0.2:
+            job["one_per_node"] = True
         if "admission" in on:
             job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))
             if rng.random() < 0.5:

@@ -55,6 +55,7 @@ class Job:
     partition: int = 0  # by which reservations count
     array: int = -1
     throttle: int = 0  # of its array; 0: none
+    one_per_node: bool = False
 
 
 @dataclass
@@ -117,7 +118,8 @@ Start = tuple[int, dict[int, int]]  # job, its tasks by node
 def room(free: Sequence[int], job: Job) -> int:
     """Return how many tasks of a job fit on a node; all of one that demands nothing."""
     needs = zip(free, job.demand, strict=True)
-    return min((max(have, 0) // need for have, need in needs if need), default=job.tasks)
+    fits = min((max(have, 0) // need for have, need in needs if need), default=job.tasks)
+    return min(fits, 1) if job.one_per_node else fits
 
 
 def choose(
@@ -615,6 +617,7 @@ class Replanning:
             0 if options.reserved_in is None else int(options.reserved_in[j]),
             self._array_of(j),
             0 if options.throttle is None else int(options.throttle[j]),
+            bool(self.c.job_one_per_node[j]),
         )
 
     def _array_of(self, j):

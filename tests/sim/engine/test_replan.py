@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import policies
 import sim
 from policies.base import Policy
+from sim.base.errors import InputError
 from sim.engine.plan import Depth, Event, Order, Queues, Replan
 from tests.examples import examples
 from tests.sim.engine.judge_replan import judge, read, settings_of
@@ -236,6 +238,21 @@ def test_jobs_run_on_nodes_of_the_least_weight():
     cluster = sim.Cluster.mixed(kinds)
     run = sim.simulate(workload, cluster, policies.build("slurm"), record="tasks")
     assert run.tasks["machine"].to_pylist() == [1, 1, 0]
+
+
+def test_no_two_tasks_share_a_node():
+    free, everything = [[4], [4], [1]], {0, 1, 2}
+    assert choose(free, everything, Job(0, 2, 60, one_per_node=True)) == {0: 1, 1: 1}
+    assert choose(free, everything, Job(0, 4, 60, one_per_node=True)) is None
+    stages = [{"durations_s": [60.0, 60.0], "demand": {"cpu": 1}}]
+    job = {"submit_s": 0.0, "requested_s": 60.0, "min_tasks": 2, "stages": stages}
+    workload = sim.Workload.from_jobs([job, {**job, "one_per_node": True}])
+    cluster = sim.Cluster.machines(2, cpu=4)
+    run = sim.simulate(workload, cluster, policies.build("slurm"), record="tasks")
+    assert run.tasks["machine"].to_pylist() == [0, 0, 0, 1]
+    wide = sim.Workload.from_jobs([{**job, "one_per_node": True}])
+    with pytest.raises(InputError, match="no two share a machine"):
+        sim.simulate(wide, sim.Cluster.machines(1, cpu=4), policies.build("slurm"))
 
 
 def test_a_reservation_takes_whole_nodes():

@@ -297,6 +297,31 @@ def test_licences(tmp_path):
     assert not [row for row in nobody if row["of"].startswith("license_")]
 
 
+def test_jobs_are_tasks_or_nodes_as_they_asked(tmp_path):
+    def job(number, line, nodes, asked_nodes=1, cpus=6):
+        tres = {name: f"cpu={cpus},mem=6G,node={n}" for name, n in
+                (("AllocTRES", nodes), ("ReqTRES", asked_nodes))}  # fmt: skip
+        return row(number, SubmitLine=line, AllocCPUS=cpus, ReqCPUS=cpus, NNodes=nodes, **tres)
+
+    rows = (
+        job(1, "sbatch -n 6 job.sh", 2),  # any CPUs
+        job(2, "sbatch -n3 -c 2 job.sh", 1),
+        job(3, "sbatch job.sh", 2),  # its script asked for tasks
+        job(4, "sbatch job.sh", 1),  # its script may ask for a node
+        job(5, "sbatch -N 2 -n 6 job.sh", 2, 2),
+        job(6, "sbatch -N 1 --ntasks-per-node=6 job.sh", 1),
+        job(7, "sbatch -n 6 --mem=6G job.sh", 1),
+        job(8, "sbatch -n 6 -c 4 job.sh", 1),  # CPUs that do not divide
+    )
+    w = site(tmp_path, sacct_txt="\n".join((HEADER, *rows)) + "\n").workload
+    assert column(w, "n_tasks", "stages") == [6, 3, 6, 1, 2, 1, 1, 1]
+    assert column(w, "demand_cpu", "stages") == [1, 2, 1, 6, 3, 6, 6, 6]
+    assert column(w, "demand_mem", "stages") == [1, 2, 1, 6, 3, 6, 6, 6]
+    assert column(w, "min_tasks") == [6, 3, 6, 1, 2, 1, 1, 1]
+    assert column(w, "n_nodes") == [2, 1, 2, 1, 2, 1, 1, 1]
+    assert column(w, "one_per_node") == [False] * 4 + [True, True, False, False]
+
+
 def test_notes_name_what_is_not_simulated(tmp_path):
     notes = "\n".join(site(tmp_path).notes)
     for text in (

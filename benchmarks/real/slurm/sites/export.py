@@ -46,8 +46,8 @@ def write(started: Cluster, target: Path, begin: str, end: str, about: dict[str,
         "assoc.txt": f"sacctmgr --parsable2 show assoc format={_ASSOC}",
         "events.txt": f"sacctmgr --parsable2 show event {' '.join(dates)} "
         "format=NodeName,TimeStart,TimeEnd,State",
-        "sacct.txt": f"sacct --allusers --duplicates --starttime {begin} --endtime {end} --parsable2 "
-        f"--allocations --format {_SACCT}",
+        "sacct.txt": f"sacct --allusers --duplicates --starttime {begin} --endtime {end} "
+        f"--parsable2 --allocations --format {_SACCT}",
     }
     texts |= {name: started.command(*words.split()) for name, words in printed.items()}
     texts["slurmctld.log"] = log

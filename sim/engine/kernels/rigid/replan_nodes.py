@@ -151,7 +151,9 @@ def _room(st, j, free, node):
         demand = job_demand(st, j, r)
         if demand > 0:
             room = min(room, max(free[node, r], 0) // demand)
-    return job_width(st, j) if room == UNLIMITED else room
+    if room == UNLIMITED:
+        room = job_width(st, j)
+    return min(room, 1) if st.w_job_one_per_node[j] else room
 
 
 @part
