@@ -23,6 +23,7 @@ from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over, over_to_start, waits_for_cap
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.rigid.gang import begin_gang
+from sim.engine.kernels.rigid.replan_ends import begin_ends, choose_after, expected_start
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
     allow_unreserved,
@@ -31,7 +32,6 @@ from sim.engine.kernels.rigid.replan_nodes import (
     begin_table,
     choose_nodes,
     drop_closed,
-    expected_start,
     is_completing,
     is_reserved,
     is_within_cap,
@@ -397,6 +397,7 @@ def _plan_job(st, now, j, may_wait):
     later, was_tried = now, False
     if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
         return NEVER, was_tried
+    begin_ends(st, j)
     while True:
         begin = later
         later = allow_unreserved(st, j, now, begin, max(begin, now) + limit)
@@ -406,13 +407,14 @@ def _plan_job(st, now, j, may_wait):
                 continue
             return NEVER, was_tried
         was_tried = True
-        start = expected_start(st, now, j, may_wait)
+        start, n_ended = expected_start(st, now, j, may_wait)
         if start == NEVER:
             if may_retry:
                 continue
             return NEVER, was_tried
         start = max(start, begin)
         if start == now:
+            choose_after(st, j, n_ended)
             if not is_completing(st):
                 return now, was_tried
             start = now + 1
@@ -423,6 +425,7 @@ def _plan_job(st, now, j, may_wait):
             continue
         if start > now + st.p_replan[WINDOW]:
             return NEVER, was_tried
+        choose_after(st, j, n_ended)
         if not is_reserved(st, start, start + limit):
             return start, was_tried
         later = start

@@ -36,8 +36,9 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE = range(5)
     N_PLANS,
     N_PLANNED,  # jobs that waited when the last plan began
     N_FREE,  # free slots of a pool, in this cycle
-) = range(16)
-N_STATE = 16
+    N_ENDED,  # running jobs whose ends are worked out for the job in question
+) = range(17)
+N_STATE = 17
 
 # state_replan_s
 REQUESTED, WAKE = range(2)
