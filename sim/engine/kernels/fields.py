@@ -445,6 +445,13 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_usable", "i1", "U:REPLANNED", 0),  # it may run there
     ("state_node_barred", "i1", "U:REPLANNED", 0),  # others wait for it
     ("state_node_room", "i8", "U:REPLANNED", 0),  # its tasks that fit
+    # its tasks that fit now and after expected ends, whatever nodes are allowed; the nodes of each
+    # running job, and how many more fit there as it ends
+    ("state_node_first", "i8", "U:REPLANNED", 0),
+    ("state_node_later", "i8", "U:REPLANNED", 0),
+    ("state_gain_end", "i4", "J:REPLANNED", 0),  # entry after those of each running job
+    ("state_gain_node", "i4", "T:REPLANNED", 0),
+    ("state_gain", "i8", "T:REPLANNED", 0),
     ("state_node_tasks", "i8", "U:REPLANNED", 0),  # its tasks that are placed there
     # rows of nodes with room: of each the first node and the one after the last; tasks that fit
     ("state_row_bound", "i4", "U+1:REPLANNED", 0),

@@ -37,6 +37,7 @@ from sim.engine.kernels.rigid.replan_counts import (
     taken_s,
     time_left_s,
 )
+from sim.engine.kernels.rigid.replan_ends import begin_ends, choose_after, expected_start
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
     allow_unreserved,
@@ -45,7 +46,6 @@ from sim.engine.kernels.rigid.replan_nodes import (
     begin_table,
     choose_nodes,
     drop_closed,
-    expected_start,
     is_completing,
     is_reserved,
     is_within_cap,
@@ -503,6 +503,7 @@ def _plan_job(st, now, j, may_wait):
     later, was_tried = now, False
     if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
         return NEVER, was_tried
+    begin_ends(st, j)
     while True:
         begin = later
         later = allow_unreserved(st, j, now, begin, max(begin, now) + limit)
@@ -512,13 +513,14 @@ def _plan_job(st, now, j, may_wait):
                 continue
             return NEVER, was_tried
         was_tried = True
-        start = expected_start(st, now, j, may_wait)
+        start, n_ended = expected_start(st, now, j, may_wait)
         if start == NEVER:
             if may_retry:
                 continue
             return NEVER, was_tried
         start = max(start, begin)
         if start == now:
+            choose_after(st, j, n_ended)
             if not is_completing(st):
                 return now, was_tried
             start = now + 1
@@ -529,6 +531,7 @@ def _plan_job(st, now, j, may_wait):
             continue
         if start > now + st.p_replan[WINDOW]:
             return NEVER, was_tried
+        choose_after(st, j, n_ended)
         if not is_reserved(st, start, start + limit):
             return start, was_tried
         later = start

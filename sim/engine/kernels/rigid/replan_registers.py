@@ -46,8 +46,9 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     N_STARTED,
     IS_CHANGED,  # jobs or nodes have, since its part began
     IS_FULL,  # it tries no further jobs
-) = range(21)
-N_STATE = 21
+    N_ENDED,  # running jobs whose ends are worked out for the job in question
+) = range(22)
+N_STATE = 22
 
 # state_replan_s
 REQUESTED, WAKE, BEGUN = range(3)
