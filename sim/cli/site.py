@@ -26,7 +26,7 @@ def _add_site(parser: argparse.ArgumentParser) -> None:
 def _site(args: argparse.Namespace) -> None:
     """Read a site; print its size, and what was not understood."""
     from sim.traces.slurm_site.pseudonyms import Pseudonyms  # late: `--help` answers at once
-    from sim.traces.slurm_site.site import read_site, write_site
+    from sim.traces.slurm_site.site import LINKED, read_site, write_site
 
     out = Path(args.out)
     pseudonyms = Pseudonyms(Path(args.pseudonyms) if args.pseudonyms else None)
@@ -42,6 +42,9 @@ def _site(args: argparse.Namespace) -> None:
     print(f"not understood or missing: {len(site.notes)}, in {out / 'not_understood.txt'}")
     for path in written:
         print(f"written to {path}")
+    for link in (out / f"{group}.yaml" for group in LINKED):
+        if link not in written:
+            print(f"left out: {link}, a link to {link.stem}/{args.name}.yaml, can't be made there")
     if site.workload is not None:
         print(
             f"next: python -m sweep backtest --config-dir {out} trace={args.name} "

@@ -54,8 +54,12 @@ def read_site(
     state: State = "all",
     release: Release = "eligible",
     pseudonyms: Pseudonyms | None = None,
+    begin_s: float = 0.0,
 ) -> Site:
-    """Read a folder of exports; see `sim.traces.slurm_site.read`."""
+    """Read a folder of exports; see `sim.traces.slurm_site.read`.
+
+    Times of the cluster count from `begin_s` after the first submission.
+    """
     folder = read_folder(path, pseudonyms)
     partitions = partitions_of(folder)
     nodes = nodes_of(folder, partitions)
@@ -67,7 +71,7 @@ def read_site(
             folder, nodes, partitions, on_bad_row=on_bad_row, state=state, release=release,
             has_mem=has_mem,
         )  # fmt: skip
-    cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem)
+    cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem, begin_s=begin_s)
     policy = policy_of(folder, partitions)
     return Site(workload, cluster, policy, nodes, [*folder.notes.lines])
 
@@ -86,7 +90,7 @@ def _counts_memory(folder: Folder) -> bool:
 
 def _cluster(
     folder: Folder, nodes: list[Node], partitions: Mapping[str, Record],
-    workload: Workload | None, *, has_mem: bool,
+    workload: Workload | None, *, has_mem: bool, begin_s: float,
 ) -> dict[str, Any]:  # fmt: skip
     options = folder.conf.options
     whole = options.get("selecttype", "") == "select/linear"
@@ -94,18 +98,20 @@ def _cluster(
     rules = rules_of(partitions, whole_nodes=whole)
     has_gpus = any(node.gpus for node in nodes)
     limits = limits_of(folder, partitions, has_mem=has_mem, has_gpus=has_gpus)
-    columns = workload.jobs.column_names if workload is not None else ["qos", "account"]
+    columns = {"qos", "account", *(row["of"] for row in limits)}
+    if workload is not None:
+        columns = {*workload.jobs.column_names}
     cluster: dict[str, Any] = {
         "shape": kinds(nodes, default_partition(partitions), has_mem=has_mem),
         "count": 1,
         "partitions": rules,
-        "limits": [row for row in limits if _columns_of(row) <= {*columns}],
+        "limits": [row for row in limits if _columns_of(row) <= columns],
         "accounts": accounts_above(folder),
         "enforce_limits": True,
         "unmet_dependencies": "fail" if kills_invalid_dependencies(folder) else "wait",
     }
     if workload is not None:
-        zero_s = float(workload.meta["offset_s"])
+        zero_s = float(workload.meta["offset_s"]) + begin_s
         cluster["outages"] = outages_of(folder, machines, zero_s)
         cluster["reservations"] = reservations_of(folder, machines, zero_s)
     return {key: value for key, value in cluster.items() if value not in ([], {}, None)}
@@ -121,6 +127,7 @@ def write_site(site: Site, out: Path, name: str) -> list[Path]:
     """Write the options, the jobs and the notes of a site; return the files and folders.
 
     ``--config-dir OUT`` finds ``cluster/NAME.yaml``, ``policy/NAME.yaml`` and ``trace/NAME.yaml``.
+    ``cluster.yaml`` and ``policy.yaml`` are links to the first two, where links can be made.
     """
     written: list[Path] = []
 
@@ -144,7 +151,23 @@ def write_site(site: Site, out: Path, name: str) -> list[Path]:
         text = dump({"format": "parquet", "path": str(out / "workload")}, {})
         write(f"trace/{name}.yaml", "# Jobs of a site of Slurm.\n" + "\n".join(lines) + "\n" + text)
     write("not_understood.txt", "\n".join(site.notes) + "\n" if site.notes else "")
-    return written
+    linked = [group for group in LINKED if _link(out / f"{group}.yaml", f"{group}/{name}.yaml")]
+    return [*written, *(out / f"{group}.yaml" for group in linked)]
+
+
+LINKED = ("cluster", "policy")
+"""Groups of options with a link to the site's own beside them."""
+
+
+def _link(link: Path, target: str) -> bool:
+    """Make a relative link, in place of an older one; False if there is none then."""
+    try:
+        if link.is_symlink():
+            link.unlink()
+        link.symlink_to(target)
+    except OSError:  # no links here, or a file of that name
+        return False
+    return True
 
 
 _CLUSTER = {
