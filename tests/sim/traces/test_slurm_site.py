@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ import policies
 import sim
 from sim.base.errors import InputError
 from sim.cli.main import main
+from sim.traces import cluster_of
 from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.hosts import expand
 from sim.traces.slurm_site.jobs import satisfies
@@ -399,6 +401,45 @@ def test_the_verb_writes_options_and_aliases(tmp_path, capsys):
     assert table["account"] == {"sub": "account1", "lab": "account2"}
     assert Pseudonyms(aliases).alias("account", "lab") == "account2"
     assert main(["site", str(path), "--out", str(tmp_path), "--pseudonyms", str(aliases)]) == 2
+
+
+def test_the_cluster_and_the_policy_lie_beside_as_links(tmp_path, capsys, monkeypatch):
+    path, out = folder(tmp_path / "site"), tmp_path / "twin"
+    assert main(["site", str(path), "--out", str(out)]) == 0
+    for group in ("cluster", "policy"):
+        link = out / f"{group}.yaml"
+        assert link.readlink() == Path(f"{group}/site.yaml")
+        assert link.read_text() == (out / group / "site.yaml").read_text()
+    assert main(["site", str(path), "--out", str(out), "--name", "lab"]) == 0
+    assert (out / "cluster.yaml").readlink() == Path("cluster/lab.yaml")
+    assert "left out:" not in capsys.readouterr().out
+    (out / "policy.yaml").unlink()
+    (out / "policy.yaml").write_text("name: fifo\n")
+    assert main(["site", str(path), "--out", str(out)]) == 0
+    assert (out / "policy.yaml").read_text() == "name: fifo\n"
+    assert "policy.yaml, a link to policy/site.yaml, can't be made" in capsys.readouterr().out
+
+    def refuse(self, target):
+        raise OSError("no links here")
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    assert main(["site", str(path), "--out", str(tmp_path / "other")]) == 0
+    assert not (tmp_path / "other" / "cluster.yaml").exists()
+    assert capsys.readouterr().out.count("can't be made there") == 2
+
+
+def test_a_reader_tells_the_cluster_of_its_trace(tmp_path):
+    path = folder(tmp_path / "site")
+    own = cluster_of("slurm_site", path)
+    assert own == json.loads(json.dumps(read_site(path).cluster))
+    later = cluster_of("slurm_site", path, begin_s=600.0)
+    assert later["outages"][0]["until_s"] == own["outages"][0]["until_s"] - 600.0
+    assert later["reservations"][0]["until_s"] == own["reservations"][0]["until_s"] - 600.0
+    (path / "slurm.conf").write_text(CONF.replace("matlab:4", "matlab:5"))
+    assert cluster_of("slurm_site", path)["limits"][0]["at_most"] == 5
+    assert cluster_of("sacct", path / "sacct.txt") is None
+    (warning,) = sim.read_trace("slurm_site", path).meta["report"]["warnings"][-1:]
+    assert "policy=multifactor_slurm with options of its own" in warning
 
 
 def test_accounts_that_a_partition_allows_have_aliases_too(tmp_path):
