@@ -16,7 +16,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
-from sim.base.parameters import Count, NotNegative, Positive, check
+from sim.base.parameters import Count, NotNegative, Positive, Whole, check
 from sim.workload.columns import capacity_quanta
 from sim.workload.node_names import expand
 
@@ -58,6 +58,8 @@ class Kinds:
         The resource that comes in devices of 1 each.
     names : tuple of str
         Name of each machine; empty if no kind has names.
+    weight : (M,) int64
+        Weight of each machine; empty if they are all the same.
     """
 
     resources: tuple[str, ...]
@@ -68,6 +70,7 @@ class Kinds:
     default_partition: str
     devices: str | None
     names: tuple[str, ...]
+    weight: I8
 
 
 def parse_kinds(machines: object) -> Kinds:
@@ -122,10 +125,11 @@ def parse_kinds(machines: object) -> Kinds:
         next(iter(defaults), ""),
         next(iter(in_devices), None),
         _names(machines, counts),
+        _weights(machines, counts),
     )
 
 
-NO_RESOURCES = ("count", "class", "devices", "nodes", "partitions")
+NO_RESOURCES = ("count", "class", "devices", "nodes", "partitions", "weight")
 """Keys of a kind of machines that name no resource."""
 
 
@@ -147,6 +151,15 @@ def _names(machines: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> tupl
         twice = next(name for name in named if named.count(name) > 1)
         raise InputError(f"two machines have the name {twice!r}")
     return tuple(names) if named else ()
+
+
+def _weights(machines: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> I8:
+    weights = [kind.get("weight", 1) for kind in machines]
+    for i, weight in enumerate(weights):
+        check(f"kind {i} of the machines: weight", weight, Whole)
+    if len({*weights}) < 2:
+        return np.zeros(0, np.int64)
+    return np.repeat(np.array(weights, np.int64), counts)
 
 
 def _partitions(where: str, kind: Mapping[str, Any]) -> tuple[str, ...]:

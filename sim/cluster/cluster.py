@@ -90,6 +90,9 @@ class Cluster:
         ones.
     names : tuple of str
         Name of each machine of a mixed cluster, "" for none; empty if none has one.
+    weight : (M,) int64, read-only
+        Weight of each machine: `backfill/slurm` takes those of the least first. Empty if they are
+        all the same.
     limits : tuple of Cap
         Caps of users, accounts, QOS and so on (`sim.cluster.caps`); none by default.
     accounts : mapping of str to str
@@ -120,6 +123,7 @@ class Cluster:
     unadmitted: Unadmitted = "reject"
     devices: str | None = None
     names: tuple[str, ...] = ()
+    weight: I8 = field(default_factory=lambda: np.zeros(0, np.int64))
     limits: tuple[Cap, ...] = ()
     accounts: Mapping[str, str] = field(default_factory=dict)
     reservations: Reservations = NO_RESERVATIONS
@@ -192,7 +196,8 @@ class Cluster:
             One mapping a kind: ``{"count": 10, "class": "T4", "cpu": 96, "mem": 384, "devices":
             {"gpu": 2}, "partitions": ["batch*", "gpu"], "nodes": "n[1-10]"}``. ``count`` is 1 and
             ``class`` "" by default; ``devices`` holds the number of whole devices of a resource;
-            the partition with a * is that of jobs that name none; ``nodes`` names the machines.
+            the partition with a * is that of jobs that name none; ``nodes`` names the machines,
+            ``weight`` (1 by default) says which are taken first.
         fungible : sequence of str
             The other resources that may be overbooked; see the class.
 
@@ -216,6 +221,7 @@ class Cluster:
             default_partition=kinds.default_partition,
             devices=kinds.devices,
             names=kinds.names,
+            weight=frozen(kinds.weight),
         )
 
     def fraction(self, fraction: float) -> Cluster:
@@ -243,7 +249,8 @@ class Cluster:
 
     def _of_rows(self, rows: I8, names: tuple[str, ...]) -> Cluster:
         capacity, classes = frozen(self.capacity[rows]), frozen(self.machine_class[rows])
-        return replace(self, capacity=capacity, machine_class=classes, names=names)
+        weight = frozen(self.weight[rows]) if len(self.weight) else self.weight
+        return replace(self, capacity=capacity, machine_class=classes, names=names, weight=weight)
 
     def with_machines_like(self, row: int, more: int) -> Cluster:
         """Return the mixed cluster with `more` machines like that of a row, or fewer.

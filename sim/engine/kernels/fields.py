@@ -416,6 +416,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_planned_jobs", "i4", "J:REPLANNED", 0),  # waiting jobs in order
     ("state_expected_jobs", "i4", "J:REPLANNED", 0),  # running jobs by expected end
     ("state_completing_jobs", "i4", "J:REPLANNED", 0),  # ended jobs by the time it takes
+    ("c_place_weight", "i8", "U:REPLANNED", INPUT),  # those of the least are taken first
     ("state_task_node", "i4", "T:REPLANNED", 0),  # of each slot of a job, from its first task on
     ("state_node_busy", "i1", "U:REPLANNED", 0),  # of slots
     ("state_node_completing", "i4", "U:REPLANNED", 0),  # tasks of jobs that it completes
@@ -427,7 +428,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_room", "i8", "U:REPLANNED", 0),  # its tasks that fit
     ("state_node_tasks", "i8", "U:REPLANNED", 0),  # its tasks that are placed there
     # rows of nodes with room: of each the first node and the one after the last; tasks that fit
-    ("state_row_bound", "i4", "U+1:REPLANNED", 0),
+    ("state_row_bound", "i4", "U+U+1:REPLANNED", 0),
     ("state_row_room", "i8", "U:REPLANNED", 0),  # 0 once it is taken
     ("state_step_begin", "i8", "W:REPLANNED", 0),  # clock, s
     ("state_step_nodes", "i1", "W:REPLANNED, U:REPLANNED", 0),  # 0 if it is reserved

@@ -46,7 +46,7 @@ from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.partitions import tiers_in_order
 from sim.engine.layout.pins import pin_fields
 from sim.engine.layout.quotas import quota_fields, tree_of
-from sim.engine.layout.replan import check_replan, n_steps, replan_fields
+from sim.engine.layout.replan import check_replan, n_steps, node_weights, replan_fields
 from sim.engine.layout.rigid import check_rigid
 from sim.engine.layout.speeds import speed_fields
 from sim.engine.layout.tasks import by_turn, max_priority, turns, uniform_stages
@@ -223,6 +223,7 @@ def lay_out(
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
         **replan_fields(plan, n_jobs),
+        "c_place_weight": node_weights(plan, cluster),
         **learning_fields(plan),
         "state_f": np.array(
             [

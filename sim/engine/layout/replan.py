@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.base.errors import PolicyError
 from sim.engine.kernels.rigid import replan_registers as register
 from sim.engine.plan import Plan
 from sim.engine.plan.replan import Replan
+
+if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
 
 _LOW = {
     "interval_s": 1,
@@ -83,6 +87,14 @@ def replan_fields(plan: Plan, n_jobs: int) -> dict[str, NDArray[Any]]:
         "state_replan": state,
         "state_replan_s": times,
     }
+
+
+def node_weights(plan: Plan, cluster: Cluster) -> I8:
+    """Return the weight of each node, (U,), all alike unless the cluster has some."""
+    if plan.replan is None:
+        return np.ones(1, np.int64)
+    n_nodes = int(cluster.capacity[0, 0]) if cluster.unit else len(cluster.capacity)
+    return cluster.weight if len(cluster.weight) else np.ones(n_nodes, np.int64)
 
 
 def n_steps(plan: Plan, n_jobs: int) -> int:

@@ -444,6 +444,9 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
             {name: value for name, value in kind.items() if name != "devices" or name in on}
             for kind in kinds * many
         ]
+        if rng.random() < 0.3:
+            for kind in cluster["kinds"]:
+                kind["weight"] = int(rng.integers(1, 4))
         if on & PARTITIONED:
             mark = "*" if rng.random() < 0.5 else ""
             sets = [("p" + mark,), ("p" + mark, "q"), ("q",), ("q", "p" + mark)]

@@ -9,6 +9,7 @@ The naive simulator and the judge of real logs (`tests/sim/engine/judge_replan.p
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -72,6 +73,7 @@ class State:
     is_closed: Callable[[Job, int, float, float], bool] = lambda job, node, begin, end: False
     openings: Callable[[Job, float], tuple[bool, Sequence[float]]] = lambda job, after: (False, ())
     clock_s: float = 0.0
+    weight: Sequence[int] = ()  # of each node; empty: all alike
 
     def closed(self, job: Job, begin: float, end: float) -> set[int]:
         """Return the nodes that are closed to a job between two times."""
@@ -107,24 +109,28 @@ def choose(
     allowed: set[int],
     job: Job,
     max_tasks: Callable[[int], float] = lambda node: math.inf,
+    weight: Sequence[int] = (),
 ) -> dict[int, int] | None:
     """Choose nodes by consecutive best fit: the tightest row of nodes that suffices, or the widest.
 
-    Within the row, the tightest single node that takes all that is left, or nodes from its begin.
+    Nodes of a row have one weight, and rows of the least weight come first. Within the row, the
+    tightest single node that takes all that is left, or nodes from its begin.
     """
+    weight = weight or [1] * len(free)
     rooms = [min(room(free[n], job), max_tasks(n)) if n in allowed else 0 for n in range(len(free))]
     rows, row = [], []
     for n, fits in enumerate([*rooms, 0]):
-        if fits:
-            row.append(n)
-        elif row:
+        if row and (not fits or weight[n] != weight[n - 1]):
             rows.append(row)
             row = []
+        if fits:
+            row.append(n)
     left, chosen = job.tasks, {}
     while left and rows:
-        sizes = [sum(rooms[n] for n in row) for row in rows]
-        enough = [size for size in sizes if size >= left]
-        size = min(enough) if enough else max(sizes)
+        least = min(weight[row[0]] for row in rows)
+        sizes = [sum(rooms[n] for n in row) if weight[row[0]] == least else None for row in rows]
+        enough = [size for size in sizes if size is not None and size >= left]
+        size = min(enough) if enough else max(size for size in sizes if size is not None)
         row = rows.pop(sizes.index(size))
         whole = [rooms[n] for n in row if rooms[n] >= left]
         if whole:
@@ -149,7 +155,8 @@ def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool
         usable = state.usable(job) - state.absent - state.closed(job, state.now, state.now)
         closed = state.closed(job, state.now, state.now + job.limit_s)
         allowed = usable - closed - state.completing - barred
-        nodes = choose(free, allowed, job, lambda n, job=job: state.n_by_devices(job, n))
+        limit = functools.partial(state.n_by_devices, job)
+        nodes = choose(free, allowed, job, limit, state.weight)
         nodes = None if over else nodes
         if nodes is None:
             barred |= usable
@@ -207,7 +214,9 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
                 break
             tried += not counted
             counted = True
-            planned = _will_run(now, job, allowed, free, running, settings, may_reserve, max_tasks)
+            planned = _will_run(
+                state, job, allowed, free, running, settings, may_reserve, max_tasks
+            )
             if planned is None:
                 if later and may_reserve:
                     continue
@@ -216,7 +225,7 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
             if start <= now and nodes & state.completing:
                 start, later = now + 1, 0
             if start <= now:
-                chosen = choose(free, allowed - state.completing, job, max_tasks)
+                chosen = choose(free, allowed - state.completing, job, max_tasks, state.weight)
                 assert chosen is not None
                 _take(free, chosen, job.demand, -1)
                 state.start(job.name, chosen)
@@ -246,7 +255,7 @@ def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> lis
 
 
 def _will_run(
-    now: int,
+    state: State,
     job: Job,
     allowed: set[int],
     free: list[list[int]],
@@ -256,7 +265,8 @@ def _will_run(
     max_tasks: Callable[[int], float],
 ) -> tuple[int, dict[int, int]] | None:
     """Return when and where a job could start if running jobs end one by one as expected."""
-    nodes = choose(free, allowed, job, max_tasks)
+    now = state.now
+    nodes = choose(free, allowed, job, max_tasks, state.weight)
     if nodes is not None:
         return now, nodes
     if not may_wait:
@@ -286,7 +296,7 @@ def _will_run(
             window += settings.linear_s if settings.linear_s else window
             if k == len(ends) or ends[k].end_s <= aligned + window:
                 break
-        nodes = choose(future, allowed, job, _unless(freed, max_tasks))
+        nodes = choose(future, allowed, job, _unless(freed, max_tasks), state.weight)
         if nodes is not None:
             if last > now:
                 return last, nodes
@@ -519,7 +529,8 @@ class Replanning:
         absent = range(len(free)) if self._is_pool() and self.down else self.down
         clock_s = self.plan.replan.clock_s
         windows = frozenset(absent), self._is_node_closed, self._look_again_at, clock_s
-        return State(self._clock(), free, completing, running, *hooks, *windows)
+        weight = self.world.cluster.weight.tolist()
+        return State(self._clock(), free, completing, running, *hooks, *windows, weight)
 
     def _look_again_at(self, job, after):
         """Tell whether a job asks for a reservation; list its begins, or else the ends to come."""
@@ -548,7 +559,8 @@ class Replanning:
         if not self._is_capped(job):
             closed = state.closed(job, state.now, state.now + job.limit_s)
             usable = state.usable(job) - state.absent - closed
-            nodes = choose(state.free, usable, job, lambda n: self._n_by_devices(job, n))
+            limit = functools.partial(self._n_by_devices, job)
+            nodes = choose(state.free, usable, job, limit, state.weight)
         if nodes is None:
             return False
         self._start_on(j, nodes)

@@ -158,8 +158,9 @@ def _room(st, j, free, node):
 def choose_nodes(st, j):
     """Choose nodes for job `j`, which fits, from their room, by consecutive best fit.
 
-    From the shortest row of nodes that suffices, or the longest: the tightest single node that
-    takes all that is left, or nodes from the row's begin. ``state_node_tasks`` gets the tasks.
+    Of the rows of nodes of the least weight, from the shortest one that suffices, or the longest:
+    the tightest single node that takes all that is left, or nodes from the row's begin.
+    ``state_node_tasks`` gets the tasks.
     """
     left, n_rows = job_width(st, j), _list_rows(st)
     room, tasks = st.state_node_room, st.state_node_tasks
@@ -182,13 +183,17 @@ def choose_nodes(st, j):
 
 @inlined
 def _list_rows(st):
-    """List the rows of consecutive nodes with room; return their number."""
+    """List the rows of consecutive nodes with room, of one weight; return their number."""
     room, bound, rows = st.state_node_room, st.state_row_bound, st.state_row_room
+    weight = st.c_place_weight
     n_bounds, before = 0, 0
     for node in range(len(room)):  # no branches: they would often be mispredicted
         has_room = int(room[node] > 0)
+        is_other = before & int(weight[node] != weight[max(node - 1, 0)])
         bound[n_bounds] = node
-        n_bounds += has_room ^ before
+        n_bounds += (has_room ^ before) | is_other  # a row ends
+        bound[n_bounds] = node
+        n_bounds += has_room & is_other  # and another begins
         before = has_room
     bound[n_bounds] = len(room)
     n_rows = (n_bounds + before) // 2
@@ -204,12 +209,16 @@ def _list_rows(st):
 
 @inlined
 def _best_row(st, n_rows, left):
-    """Return the first of the rows that suit `left` tasks best."""
-    rows, best, best_room = st.state_row_room, -1, 0
+    """Return the first of the rows that suit `left` tasks best, of those of the least weight."""
+    rows, best, best_room, best_weight = st.state_row_room, -1, 0, 0
     for row in range(n_rows):
         room = rows[row]
-        if room > best_room if best_room < left else left <= room < best_room:
-            best, best_room = row, room
+        if room == 0:
+            continue
+        weight = st.c_place_weight[st.state_row_bound[2 * row]]
+        suits = room > best_room if best_room < left else left <= room < best_room
+        if best < 0 or weight < best_weight or (weight == best_weight and suits):
+            best, best_room, best_weight = row, room, weight
     return best
 
 
