@@ -464,9 +464,8 @@ def _lacks_room(st, row, j):
 @part
 def _choose_places(st, j):
     """Fill the entries of the claim of job `j`, whose free slots have been counted."""
-    n_machines, together = st.state_mach_free.shape[0], len(st.state_place_first) - 1
-    first, left = _first_entry(st, j), width(st, j)
-    entry, machine = first, -1
+    left = width(st, j)
+    entry, machine = _first_entry(st, j), -1
     while left > 0:
         machine = _next_machine(st, j, machine)
         n_slots = min(st.state_place_slots[machine], left)
@@ -474,11 +473,33 @@ def _choose_places(st, j):
         left -= n_slots
         _fill_entry(st, j, entry, machine, n_slots)
         entry += 1
+    _close_claim(st, j, entry)
+
+
+@part
+def claim_pinned(st, j):
+    """Fill the entries of the claim of pinned job `j`, which is to start where it fits."""
+    slot, entry = st.w_stage_task0[st.w_job_stage0[j]], _first_entry(st, j)
+    end = slot + width(st, j)
+    while slot < end:
+        machine, n_slots = st.state_pin_machine[slot], 0
+        while slot < end and st.state_pin_machine[slot] == machine:
+            slot += 1
+            n_slots += 1
+        _fill_entry(st, j, entry, machine, n_slots)
+        entry += 1
+    _close_claim(st, j, entry)
+
+
+@part
+def _close_claim(st, j, entry):
+    """Fill the last entries of the claim of job `j`, from `entry` on: of its share, and of all."""
+    n_machines, together = st.state_mach_free.shape[0], len(st.state_place_first) - 1
     if st.state_i[HARD_CAPS]:
         _fill_entry(st, j, entry, n_machines + st.w_job_org[j], width(st, j))
         entry += 1
     _fill_entry(st, j, entry, together, width(st, j))
-    st.state_claim_entries[j] = entry + 1 - first
+    st.state_claim_entries[j] = entry + 1 - _first_entry(st, j)
 
 
 @part
