@@ -64,7 +64,7 @@ def replan_fields(columns: Columns, plan: Plan) -> dict[str, NDArray[Any]]:
     n_jobs = len(columns.job_submit)
     state, times = np.zeros(register.N_STATE, np.int64), np.zeros(3)
     options, options_s, completing_s = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
-    factors, one_per_node = np.zeros(0), np.zeros(0, np.int8)
+    factors, one_per_node = np.zeros(0), np.zeros(1, np.int8)
     if plan.replan is not None:
         replan = plan.replan
         options = np.array(
