@@ -78,6 +78,9 @@ class Cluster:
         Name of the class of each code, for which ``stages.runs_on`` may ask.
     partitions : tuple of tuple of str
         Names of the partitions of each code, for which ``jobs.partition`` may ask; empty for none.
+    weights : tuple of int
+        Weight of each code; empty for equal ones. Where nodes are chosen as in Slurm
+        (`sim.engine.plan.replan`), those of the least weight come first.
     default_partition : str
         The partition of jobs that name none; "" if they may run on any machine.
     rules : mapping of str to Rules
@@ -90,9 +93,6 @@ class Cluster:
         ones.
     names : tuple of str
         Name of each machine of a mixed cluster, "" for none; empty if none has one.
-    weight : (M,) int64, read-only
-        Weight of each machine: `backfill/slurm` takes those of the least first. Empty if they are
-        all the same.
     limits : tuple of Cap
         Caps of users, accounts, QOS and so on (`sim.cluster.caps`); none by default.
     accounts : mapping of str to str
@@ -118,12 +118,12 @@ class Cluster:
     machine_class: I4 = field(default_factory=lambda: np.zeros(0, np.int32))
     classes: tuple[str, ...] = ()
     partitions: tuple[tuple[str, ...], ...] = ()
+    weights: tuple[int, ...] = ()
     default_partition: str = ""
     rules: Mapping[str, Rules] = field(default_factory=dict)
     unadmitted: Unadmitted = "reject"
     devices: str | None = None
     names: tuple[str, ...] = ()
-    weight: I8 = field(default_factory=lambda: np.zeros(0, np.int64))
     limits: tuple[Cap, ...] = ()
     accounts: Mapping[str, str] = field(default_factory=dict)
     reservations: Reservations = NO_RESERVATIONS
@@ -194,10 +194,10 @@ class Cluster:
         ----------
         machines : sequence of mapping
             One mapping a kind: ``{"count": 10, "class": "T4", "cpu": 96, "mem": 384, "devices":
-            {"gpu": 2}, "partitions": ["batch*", "gpu"], "nodes": "n[1-10]"}``. ``count`` is 1 and
-            ``class`` "" by default; ``devices`` holds the number of whole devices of a resource;
-            the partition with a * is that of jobs that name none; ``nodes`` names the machines,
-            ``weight`` (1 by default) says which are taken first.
+            {"gpu": 2}, "partitions": ["batch*", "gpu"], "weight": 5, "nodes": "n[1-10]"}``.
+            ``count`` and ``weight`` are 1 and ``class`` "" by default; ``devices`` holds the number
+            of whole devices of a resource; the partition with a * is that of jobs that name none;
+            ``nodes`` names the machines.
         fungible : sequence of str
             The other resources that may be overbooked; see the class.
 
@@ -218,10 +218,10 @@ class Cluster:
             machine_class=frozen(kinds.machine_class),
             classes=kinds.classes,
             partitions=kinds.partitions,
+            weights=kinds.weights,
             default_partition=kinds.default_partition,
             devices=kinds.devices,
             names=kinds.names,
-            weight=frozen(kinds.weight),
         )
 
     def fraction(self, fraction: float) -> Cluster:
@@ -249,8 +249,7 @@ class Cluster:
 
     def _of_rows(self, rows: I8, names: tuple[str, ...]) -> Cluster:
         capacity, classes = frozen(self.capacity[rows]), frozen(self.machine_class[rows])
-        weight = frozen(self.weight[rows]) if len(self.weight) else self.weight
-        return replace(self, capacity=capacity, machine_class=classes, names=names, weight=weight)
+        return replace(self, capacity=capacity, machine_class=classes, names=names)
 
     def with_machines_like(self, row: int, more: int) -> Cluster:
         """Return the mixed cluster with `more` machines like that of a row, or fewer.

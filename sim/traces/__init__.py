@@ -21,7 +21,9 @@ __all__ = ["names", "options", "read_trace"]
 
 MODULES_FOUND = ("sim.traces",)  # for sim.base.sources
 MODULES_INSTALLED = ("readers",)
-FORMATS = Plugins("trace format", __name__, "read", "readers", arguments="path, ...")
+FORMATS = Plugins(
+    "trace format", __name__, "read", "readers", helpers=("sites",), arguments="path, ..."
+)
 
 
 def names() -> list[str]:

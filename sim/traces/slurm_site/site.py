@@ -3,47 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sim.base.reading import OnBadRow
 from sim.traces.sacct.options import Release, State
-from sim.traces.slurm_site.flow_yaml import dump
-from sim.traces.slurm_site.folder import Folder, read_folder
+from sim.traces.sites.pseudonyms import Pseudonyms
+from sim.traces.sites.site import Site
+from sim.traces.slurm_site.folder import FILES, Folder, read_folder
 from sim.traces.slurm_site.jobs import read_jobs
 from sim.traces.slurm_site.limits import accounts_above, limits_of
 from sim.traces.slurm_site.machines import Node, kinds, nodes_of
 from sim.traces.slurm_site.options import note_options
 from sim.traces.slurm_site.partitions import default_partition, partitions_of, rules_of
 from sim.traces.slurm_site.policy import kills_invalid_dependencies, policy_of
-from sim.traces.slurm_site.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.slurm_conf import Record
 from sim.traces.slurm_site.windows import outages_of, reservations_of
+from sim.workload.schema import LICENSE_PREFIX
 from sim.workload.workload import Workload
 
 
-@dataclass(frozen=True)
-class Site:
-    """A site.
-
-    Attributes
-    ----------
-    workload : Workload or None
-        Its jobs; None without ``sacct.txt``.
-    cluster, policy : dict
-        Options as `python -m sweep` takes them.
-    nodes : list of Node
-        Machine i of the cluster is the i-th of them.
-    notes : list of str
-        What is missing, or not understood, and what it may change.
-    """
-
-    workload: Workload | None
-    cluster: dict[str, Any]
-    policy: dict[str, Any]
-    nodes: list[Node]
-    notes: list[str]
+def recognises(path: Path) -> bool:
+    """Tell whether a folder has files of a site of Slurm."""
+    return any(file.name.startswith(tuple(FILES)) for file in path.glob("*"))
 
 
 def read_site(
@@ -68,7 +50,8 @@ def read_site(
         )  # fmt: skip
     cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem)
     policy = policy_of(folder, partitions)
-    return Site(workload, cluster, policy, nodes, [*folder.notes.lines])
+    notes = [*folder.notes.lines]
+    return Site("Slurm", workload, cluster, policy, nodes, notes, _COMMENTS, "sacct.txt")
 
 
 def _counts_memory(folder: Folder) -> bool:
@@ -98,11 +81,7 @@ def _cluster(
         "shape": kinds(nodes, default_partition(partitions), has_mem=has_mem),
         "count": 1,
         "partitions": rules,
-        "limits": [
-            row
-            for row in limits
-            if {*row.get("by", ()), *row.get("where", ())} - {"user", "queue"} <= {*columns}
-        ],
+        "limits": [row for row in limits if _columns_of(row) <= {*columns}],
         "accounts": accounts_above(folder),
         "enforce_limits": True,
         "unmet_dependencies": "fail" if kills_invalid_dependencies(folder) else "wait",
@@ -114,39 +93,15 @@ def _cluster(
     return {key: value for key, value in cluster.items() if value not in ([], {}, None)}
 
 
-def write_site(site: Site, out: Path, name: str) -> list[Path]:
-    """Write the options, the jobs and the notes of a site; return the files and folders.
-
-    ``--config-dir OUT`` finds ``cluster/NAME.yaml``, ``policy/NAME.yaml`` and ``trace/NAME.yaml``.
-    """
-    written: list[Path] = []
-
-    def write(file: str, text: str) -> None:
-        path = out / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
-
-    first = ", ".join(f"{i} {node.name}" for i, node in enumerate(site.nodes))
-    cluster = {"defaults": ["slots", "_self_"], **site.cluster}
-    write(
-        f"cluster/{name}.yaml",
-        dump(cluster, _CLUSTER | {"shape": _CLUSTER["shape"] + _wrapped(first)}),
-    )
-    write(f"policy/{name}.yaml", dump(site.policy, {"name": "The scheduler of a site of Slurm."}))
-    if site.workload is not None:
-        site.workload.write(out / "workload")
-        written.append(out / "workload")
-        lines = ["defaults:", f"  - override /cluster@_global_.cluster: {name}", "  - _self_"]
-        text = dump({"format": "parquet", "path": str(out / "workload")}, {})
-        write(f"trace/{name}.yaml", "# Jobs of a site of Slurm.\n" + "\n".join(lines) + "\n" + text)
-    write("not_understood.txt", "\n".join(site.notes) + "\n" if site.notes else "")
-    return written
+def _columns_of(row: Mapping[str, Any]) -> set[str]:
+    """Return the optional columns of jobs that a limit goes by."""
+    licences = {row["of"]} if row["of"].startswith(LICENSE_PREFIX) else set()
+    return {*row.get("by", ()), *row.get("where", ()), *licences} - {"user", "queue"}
 
 
-_CLUSTER = {
+_COMMENTS = {
     "defaults": "The cluster of a site of Slurm.",
-    "shape": "Kinds of nodes, those of the least weight first. Machines by number: ",
+    "shape": "Kinds of nodes, those of the least weight first.",
     "partitions": "Rules of partitions.",
     "limits": "Limits of QOS and associations.",
     "accounts": "The account above each account.",
@@ -154,7 +109,3 @@ _CLUSTER = {
     "outages": "Drains and outages, s after the first submission.",
     "reservations": "Advance reservations and maintenance, s after the first submission.",
 }
-
-
-def _wrapped(text: str, limit: int = 1000) -> str:
-    return text if len(text) <= limit else text[:limit].rpartition(",")[0] + ", ..."

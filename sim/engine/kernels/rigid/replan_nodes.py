@@ -27,6 +27,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     RESOLUTION,
     WINDOW,
 )
+from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, UNIT
 from sim.engine.kernels.windows import UNFORESEEN, is_closed, next_begin, next_end
 
@@ -71,13 +72,12 @@ def list_free(st):
 
 @part
 def may_fit(st, j):
-    """Tell whether job `j` may fit what is free, on whatever nodes, and its cap.
-
-    Of what is free only in pools.
-    """
+    """Tell whether job `j` may fit what is free, on whatever nodes, and its cap."""
     if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
         return False
-    return not st.state_i[UNIT] or job_width(st, j) <= st.state_replan[N_FREE]
+    if st.state_i[UNIT]:
+        return job_width(st, j) <= st.state_replan[N_FREE]
+    return not GANGS or most_slots(st, j) >= job_width(st, j)
 
 
 @part
@@ -158,15 +158,19 @@ def _room(st, j, free, node):
 def choose_nodes(st, j):
     """Choose nodes for job `j`, which fits, from their room, by consecutive best fit.
 
-    Of the rows of nodes of the least weight, from the shortest one that suffices, or the longest:
-    the tightest single node that takes all that is left, or nodes from the row's begin.
-    ``state_node_tasks`` gets the tasks.
+    Those of the least weight come first. Of one weight, from the shortest row of nodes that
+    suffices, or the longest: the tightest single node that takes all that is left, or nodes from
+    the row's begin. ``state_node_tasks`` gets the tasks.
     """
-    left, n_rows = job_width(st, j), _list_rows(st)
+    left, level, n_rows = job_width(st, j), 0, _list_rows(st, 0)
     room, tasks = st.state_node_room, st.state_node_tasks
     tasks[:] = 0
     while left > 0:
         row = _best_row(st, n_rows, left)
+        if CHOOSES and row < 0:  # all nodes of this weight are taken
+            level += 1
+            n_rows = _list_rows(st, level)
+            continue
         first, end, best = st.state_row_bound[2 * row], st.state_row_bound[2 * row + 1], -1
         if not st.state_i[UNIT]:  # a slot takes one: those from the row's begin
             for node in range(first, end):
@@ -182,18 +186,16 @@ def choose_nodes(st, j):
 
 
 @inlined
-def _list_rows(st):
-    """List the rows of consecutive nodes with room, of one weight; return their number."""
+def _list_rows(st, level):
+    """List the rows of consecutive nodes of a weight with room; return their number."""
     room, bound, rows = st.state_node_room, st.state_row_bound, st.state_row_room
-    weight = st.c_place_weight
     n_bounds, before = 0, 0
     for node in range(len(room)):  # no branches: they would often be mispredicted
         has_room = int(room[node] > 0)
-        is_other = before & int(weight[node] != weight[max(node - 1, 0)])
+        if CHOOSES:
+            has_room &= int(st.c_mach_level[node] == level)
         bound[n_bounds] = node
-        n_bounds += (has_room ^ before) | is_other  # a row ends
-        bound[n_bounds] = node
-        n_bounds += has_room & is_other  # and another begins
+        n_bounds += has_room ^ before
         before = has_room
     bound[n_bounds] = len(room)
     n_rows = (n_bounds + before) // 2
@@ -209,16 +211,12 @@ def _list_rows(st):
 
 @inlined
 def _best_row(st, n_rows, left):
-    """Return the first of the rows that suit `left` tasks best, of those of the least weight."""
-    rows, best, best_room, best_weight = st.state_row_room, -1, 0, 0
+    """Return the first of the rows that suit `left` tasks best."""
+    rows, best, best_room = st.state_row_room, -1, 0
     for row in range(n_rows):
         room = rows[row]
-        if room == 0:
-            continue
-        weight = st.c_place_weight[st.state_row_bound[2 * row]]
-        suits = room > best_room if best_room < left else left <= room < best_room
-        if best < 0 or weight < best_weight or (weight == best_weight and suits):
-            best, best_room, best_weight = row, room, weight
+        if room > best_room if best_room < left else left <= room < best_room:
+            best, best_room = row, room
     return best
 
 
