@@ -27,7 +27,7 @@ FILES: Mapping[str, str] = {
     "sacct.txt": "jobs",
 }
 """Files of a site, and what is lost without them."""
-_PACKED = ("", ".gz", ".bz2", ".xz", ".zst")
+PACKED = ("", ".gz", ".bz2", ".xz", ".zst")
 
 
 @dataclass
@@ -81,7 +81,7 @@ def read_folder(path: Path, pseudonyms: Pseudonyms | None = None) -> Folder:
     files: dict[str, Path] = {}
     notes = Notes()
     for name, loss in FILES.items():
-        paths = [path / f"{name}{end}" for end in _PACKED if (path / f"{name}{end}").is_file()]
+        paths = [path / f"{name}{end}" for end in PACKED if (path / f"{name}{end}").is_file()]
         if paths:
             files[name] = paths[0]
         else:
