@@ -142,9 +142,7 @@ class Priorities:
         setting[record.WEIGHT_FAIR_SHARE] = policy.weight_fair_share
         setting[record.PERIOD], setting[record.DECAY] = policy.calc_period_s, decay
         # a plan may be filled for a world without views, which tells the kernel's variant
-        view = world.view or {
-            name: np.zeros(len(width)) for name in ("start", "done_work")
-        }
+        view = world.view or {name: np.zeros(len(width)) for name in ("start", "done_work")}
         inputs = shares.arrays | {
             "w_setting": setting,
             "w_start": view["start"],

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sim.base.reading import OnBadRow
 from sim.traces.sacct.options import Release, State
 from sim.traces.sites.pseudonyms import Pseudonyms
@@ -14,6 +16,7 @@ from sim.traces.slurm_site.folder import FILES, Folder, read_folder
 from sim.traces.slurm_site.jobs import read_jobs
 from sim.traces.slurm_site.limits import accounts_above, limits_of
 from sim.traces.slurm_site.machines import Node, kinds, nodes_of
+from sim.traces.slurm_site.now import NOW, read_now, startable
 from sim.traces.slurm_site.options import note_options
 from sim.traces.slurm_site.partitions import default_partition, partitions_of, rules_of
 from sim.traces.slurm_site.policy import kills_invalid_dependencies, policy_of
@@ -46,16 +49,39 @@ def read_site(
     nodes = nodes_of(folder, partitions)
     note_options(folder)
     has_mem = _counts_memory(folder)
-    workload = None
-    if "sacct.txt" in folder.files:
-        workload = read_jobs(
-            folder, nodes, partitions, on_bad_row=on_bad_row, state=state, release=release,
+
+    def read(source: Folder) -> Workload:
+        return read_jobs(
+            source, nodes, partitions, on_bad_row=on_bad_row, state=state, release=release,
             has_mem=has_mem,
         )  # fmt: skip
+
+    workload = read(folder) if "sacct.txt" in folder.files else None
     cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem, begin_s=begin_s)
     policy = policy_of(folder, partitions)
-    notes = [*folder.notes.lines]
-    return Site("Slurm", workload, cluster, policy, nodes, notes, _COMMENTS, "sacct.txt")
+    queue = read_now(folder, read)
+    at_queue: dict[str, Any] = {}
+    if queue is not None:
+        at_queue = _cluster(folder, nodes, partitions, queue, has_mem=has_mem, begin_s=begin_s)
+        _close(at_queue, folder, nodes, float(queue.meta[NOW]))
+        queue = startable(queue, at_queue, folder.notes)
+    return Site(
+        "Slurm", workload, cluster, policy, nodes, [*folder.notes.lines], _COMMENTS, "sacct.txt",
+        queue=queue, queue_cluster=at_queue,
+    )  # fmt: skip
+
+
+def _close(cluster: dict[str, Any], folder: Folder, nodes: list[Node], now_s: float) -> None:
+    """Let nodes that are down or drained now stay so for a month, if no event says how long."""
+    rows = [*cluster.get("outages", ())]
+    known = {row["machine"] for row in rows if row.get("until_s", np.inf) > now_s}
+    for i, node in enumerate(nodes):
+        state = folder.nodes.get(node.name, {}).get("state", "").upper()
+        if i not in known and any(word in state for word in ("DOWN", "DRAIN", "FAIL")):
+            rows.append({"machine": i, "from_s": now_s, "until_s": now_s + 30 * 86_400})
+            rows[-1] |= {"drain": True, "known": True}
+    if rows:
+        cluster["outages"] = rows
 
 
 def _counts_memory(folder: Folder) -> bool:
