@@ -194,7 +194,7 @@ class Cluster:
         ----------
         machines : sequence of mapping
             One mapping a kind: ``{"count": 10, "class": "T4", "cpu": 96, "mem": 384, "devices":
-            {"gpu": 2}, "partitions": ["batch*", "gpu"], "nodes": "n[1-10]", "weight": 5}``.
+            {"gpu": 2}, "partitions": ["batch*", "gpu"], "weight": 5, "nodes": "n[1-10]"}``.
             ``count`` and ``weight`` are 1 and ``class`` "" by default; ``devices`` holds the number
             of whole devices of a resource; the partition with a * is that of jobs that name none;
             ``nodes`` names the machines.

@@ -115,15 +115,22 @@ def _levels(cluster: Cluster, code: I4 | I8) -> I4:
 
 def stage_kinds(columns: Columns, cluster: Cluster, demand: I8) -> tuple[I4, int]:
     """Return the kind of each stage, (G,), by demand, machines and tier; and their number."""
-    kind, n_kinds = np.zeros(len(columns.stage_job), np.int64), 1
-    if not cluster.unit:
-        splits = [*demand.T, allowed_classes(columns, cluster)]
-        if has_tiers(cluster):
-            splits.append(job_tiers(columns, cluster)[columns.stage_job].astype(np.int64))
-        for column in splits:
-            code, n = _codes(column)
-            kind, n_kinds = _codes(kind * n + code)
+    if cluster.unit:
+        return np.zeros(len(columns.stage_job), np.int32), 1
+    splits = [*demand.T, allowed_classes(columns, cluster)]
+    if has_tiers(cluster):
+        splits.append(job_tiers(columns, cluster)[columns.stage_job].astype(np.int64))
+    kind, n_kinds = codes_of(splits)
     return kind.astype(np.int32), n_kinds
+
+
+def codes_of(columns: list[I8]) -> tuple[I8, int]:
+    """Return a code of each row of some columns, the same for equal rows; and their number."""
+    kind, n_kinds = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        code, n = _codes(column)
+        kind, n_kinds = _codes(kind * n + code)
+    return kind, n_kinds
 
 
 def _codes(column: I8) -> tuple[I8, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +12,8 @@ from sim.workload.workload import Workload
 
 MAX_NAMES = 1000
 """Letters of the list of nodes in a comment."""
+QUEUE = "_queue"
+"""Ending of the options of a queue."""
 
 
 class SiteNode(Protocol):
@@ -52,6 +54,10 @@ class Site:
         Name of the file or objects that its jobs are from.
     warnings : tuple of str
         Sentences for whoever reads it.
+    queue : Workload or None
+        Its jobs that ended, run and wait now, with ``now_s`` in ``meta``; None without a queue.
+    queue_cluster : dict
+        Its cluster as of then, whose times count from the first submission of `queue`.
     """
 
     scheduler: str
@@ -63,12 +69,15 @@ class Site:
     comments: Mapping[str, str]
     log: str = ""
     warnings: tuple[str, ...] = ()
+    queue: Workload | None = None
+    queue_cluster: dict[str, Any] = field(default_factory=dict)
 
 
 def write_site(site: Site, out: Path, name: str) -> list[Path]:
     """Write the options, the jobs and the notes of a site; return the files and folders.
 
     ``--config-dir OUT`` finds ``cluster/NAME.yaml``, ``policy/NAME.yaml`` and ``trace/NAME.yaml``.
+    ``cluster.yaml`` and ``policy.yaml`` are links to the first two, where links can be made.
     """
     written: list[Path] = []
 
@@ -81,21 +90,46 @@ def write_site(site: Site, out: Path, name: str) -> list[Path]:
     names = ", ".join(f"{i} {node.name}" for i, node in enumerate(site.nodes))
     shape = site.comments["shape"]
     shape += f" Machines by number: {_shortened(names)}" if names else ""
-    cluster = {"defaults": ["slots", "_self_"], **site.cluster}
-    write(f"cluster/{name}.yaml", dump(cluster, {**site.comments, "shape": shape}))
     write(
         f"policy/{name}.yaml",
         dump(site.policy, {"name": f"The scheduler of a site of {site.scheduler}."}),
     )
-    if site.workload is not None:
-        site.workload.write(out / "workload")
-        written.append(out / "workload")
-        lines = ["defaults:", f"  - override /cluster@_global_.cluster: {name}", "  - _self_"]
-        text = dump({"format": "parquet", "path": str(out / "workload")}, {})
-        head = f"# Jobs of a site of {site.scheduler}.\n"
-        write(f"trace/{name}.yaml", head + "\n".join(lines) + "\n" + text)
+    write(f"cluster/{name}.yaml", _cluster_text(site, site.cluster, shape))
+    logs = [(name, "workload", site.workload, "Jobs")]
+    if site.queue is not None:
+        write(f"cluster/{name}{QUEUE}.yaml", _cluster_text(site, site.queue_cluster, shape))
+        logs.append((f"{name}{QUEUE}", "queue", site.queue, "Queue"))
+    for option, folder, workload, noun in logs:
+        if workload is None:
+            continue
+        workload.write(out / folder)
+        written.append(out / folder)
+        lines = ["defaults:", f"  - override /cluster@_global_.cluster: {option}", "  - _self_"]
+        text = dump({"format": "parquet", "path": str(out / folder)}, {})
+        head = f"# {noun} of a site of {site.scheduler}.\n"
+        write(f"trace/{option}.yaml", head + "\n".join(lines) + "\n" + text)
     write("not_understood.txt", "\n".join(site.notes) + "\n" if site.notes else "")
-    return written
+    linked = [group for group in LINKED if _link(out / f"{group}.yaml", f"{group}/{name}.yaml")]
+    return [*written, *(out / f"{group}.yaml" for group in linked)]
+
+
+LINKED = ("cluster", "policy")
+"""Groups of options with a link to the site's own beside them."""
+
+
+def _link(link: Path, target: str) -> bool:
+    """Make a relative link, in place of an older one; False if there is none then."""
+    try:
+        if link.is_symlink():
+            link.unlink()
+        link.symlink_to(target)
+    except OSError:  # no links here, or a file of that name
+        return False
+    return True
+
+
+def _cluster_text(site: Site, cluster: Mapping[str, Any], shape: str) -> str:
+    return dump({"defaults": ["slots", "_self_"], **cluster}, {**site.comments, "shape": shape})
 
 
 def _shortened(text: str) -> str:

@@ -80,9 +80,9 @@ def read_folder(path: Path, pseudonyms: Pseudonyms | None = None) -> Folder:
     files: dict[str, Path] = {}
     notes = Notes()
     for name, loss in FILES.items():
-        found = packed(path / name)
-        if found is not None:
-            files[name] = found
+        file = packed(path / name)
+        if file is not None:
+            files[name] = file
         else:
             notes.add("missing", name, loss)
     if "slurm.conf" not in files and "nodes.txt" not in files:

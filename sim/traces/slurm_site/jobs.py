@@ -41,7 +41,6 @@ _UNREAD = {
     ): "--nodelist: jobs run on any node that suits",
     re.compile(r"(?:^|\s)(?:-x\s*|--exclude[ =])\S"): "--exclude: jobs run on these nodes, too",
     re.compile(r"(?:^|\s)--exclusive=\S"): "--exclusive=...: such jobs share nodes",
-    re.compile(r"(?:^|\s)(?:-L\s*|--licenses[ =])\S"): "--licenses: jobs do not wait for licences",
     re.compile(r"(?:^|\s)--nice"): "--nice: priorities without it",
     re.compile(
         r"(?:^|\s)--switches[ =]"

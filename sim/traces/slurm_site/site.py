@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sim.base.reading import OnBadRow
 from sim.traces.sacct.options import Release, State
 from sim.traces.sites.pseudonyms import Pseudonyms
@@ -14,11 +16,13 @@ from sim.traces.slurm_site.folder import FILES, Folder, read_folder
 from sim.traces.slurm_site.jobs import read_jobs
 from sim.traces.slurm_site.limits import accounts_above, limits_of
 from sim.traces.slurm_site.machines import Node, kinds, nodes_of
+from sim.traces.slurm_site.now import NOW, read_now, startable
 from sim.traces.slurm_site.options import note_options
 from sim.traces.slurm_site.partitions import default_partition, partitions_of, rules_of
 from sim.traces.slurm_site.policy import kills_invalid_dependencies, policy_of
 from sim.traces.slurm_site.slurm_conf import Record
 from sim.traces.slurm_site.windows import outages_of, reservations_of
+from sim.workload.schema import LICENSE_PREFIX
 from sim.workload.workload import Workload
 
 
@@ -34,23 +38,50 @@ def read_site(
     state: State = "all",
     release: Release = "eligible",
     pseudonyms: Pseudonyms | None = None,
+    begin_s: float = 0.0,
 ) -> Site:
-    """Read a folder of exports; see `sim.traces.slurm_site.read`."""
+    """Read a folder of exports; see `sim.traces.slurm_site.read`.
+
+    Times of the cluster count from `begin_s` after the first submission.
+    """
     folder = read_folder(path, pseudonyms)
     partitions = partitions_of(folder)
     nodes = nodes_of(folder, partitions)
     note_options(folder)
     has_mem = _counts_memory(folder)
-    workload = None
-    if "sacct.txt" in folder.files:
-        workload = read_jobs(
-            folder, nodes, partitions, on_bad_row=on_bad_row, state=state, release=release,
+
+    def read(source: Folder) -> Workload:
+        return read_jobs(
+            source, nodes, partitions, on_bad_row=on_bad_row, state=state, release=release,
             has_mem=has_mem,
         )  # fmt: skip
-    cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem)
+
+    workload = read(folder) if "sacct.txt" in folder.files else None
+    cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem, begin_s=begin_s)
     policy = policy_of(folder, partitions)
-    notes = [*folder.notes.lines]
-    return Site("Slurm", workload, cluster, policy, nodes, notes, _COMMENTS, "sacct.txt")
+    queue = read_now(folder, read)
+    at_queue: dict[str, Any] = {}
+    if queue is not None:
+        at_queue = _cluster(folder, nodes, partitions, queue, has_mem=has_mem, begin_s=begin_s)
+        _close(at_queue, folder, nodes, float(queue.meta[NOW]))
+        queue = startable(queue, at_queue, folder.notes)
+    return Site(
+        "Slurm", workload, cluster, policy, nodes, [*folder.notes.lines], _COMMENTS, "sacct.txt",
+        queue=queue, queue_cluster=at_queue,
+    )  # fmt: skip
+
+
+def _close(cluster: dict[str, Any], folder: Folder, nodes: list[Node], now_s: float) -> None:
+    """Let nodes that are down or drained now stay so for a month, if no event says how long."""
+    rows = [*cluster.get("outages", ())]
+    known = {row["machine"] for row in rows if row.get("until_s", np.inf) > now_s}
+    for i, node in enumerate(nodes):
+        state = folder.nodes.get(node.name, {}).get("state", "").upper()
+        if i not in known and any(word in state for word in ("DOWN", "DRAIN", "FAIL")):
+            rows.append({"machine": i, "from_s": now_s, "until_s": now_s + 30 * 86_400})
+            rows[-1] |= {"drain": True, "known": True}
+    if rows:
+        cluster["outages"] = rows
 
 
 def _counts_memory(folder: Folder) -> bool:
@@ -67,7 +98,7 @@ def _counts_memory(folder: Folder) -> bool:
 
 def _cluster(
     folder: Folder, nodes: list[Node], partitions: Mapping[str, Record],
-    workload: Workload | None, *, has_mem: bool,
+    workload: Workload | None, *, has_mem: bool, begin_s: float,
 ) -> dict[str, Any]:  # fmt: skip
     options = folder.conf.options
     whole = options.get("selecttype", "") == "select/linear"
@@ -75,25 +106,29 @@ def _cluster(
     rules = rules_of(partitions, whole_nodes=whole)
     has_gpus = any(node.gpus for node in nodes)
     limits = limits_of(folder, partitions, has_mem=has_mem, has_gpus=has_gpus)
-    columns = workload.jobs.column_names if workload is not None else ["qos", "account"]
+    columns = {"qos", "account", *(row["of"] for row in limits)}
+    if workload is not None:
+        columns = {*workload.jobs.column_names}
     cluster: dict[str, Any] = {
         "shape": kinds(nodes, default_partition(partitions), has_mem=has_mem),
         "count": 1,
         "partitions": rules,
-        "limits": [
-            row
-            for row in limits
-            if {*row.get("by", ()), *row.get("where", ())} - {"user", "queue"} <= {*columns}
-        ],
+        "limits": [row for row in limits if _columns_of(row) <= columns],
         "accounts": accounts_above(folder),
         "enforce_limits": True,
         "unmet_dependencies": "fail" if kills_invalid_dependencies(folder) else "wait",
     }
     if workload is not None:
-        zero_s = float(workload.meta["offset_s"])
+        zero_s = float(workload.meta["offset_s"]) + begin_s
         cluster["outages"] = outages_of(folder, machines, zero_s)
         cluster["reservations"] = reservations_of(folder, machines, zero_s)
     return {key: value for key, value in cluster.items() if value not in ([], {}, None)}
+
+
+def _columns_of(row: Mapping[str, Any]) -> set[str]:
+    """Return the optional columns of jobs that a limit goes by."""
+    licences = {row["of"]} if row["of"].startswith(LICENSE_PREFIX) else set()
+    return {*row.get("by", ()), *row.get("where", ()), *licences} - {"user", "queue"}
 
 
 _COMMENTS = {

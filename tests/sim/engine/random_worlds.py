@@ -352,6 +352,7 @@ def _add_keys(rng: np.random.Generator, jobs: list[World], is_long: bool) -> Non
         job.setdefault("n_nodes", int(rng.choice([0, 0, 1, 2, 3])))
         job["array"] = str(rng.choice(["", "x", "y"]))
         job["throttle"] = int(rng.choice([0, 1, 2, 2]))
+        job["licenses"] = {"x": int(rng.choice([0, 0, 1, 2]))}
         job.setdefault("requested_s", float(rng.choice([30.0, 100.5, 400.0, 700.0])))
         for stage in job["stages"] if is_long else ():
             stage["durations_s"] = [100.0 * duration_s for duration_s in stage["durations_s"]]
@@ -365,6 +366,7 @@ def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool)
         ("submitted_jobs", [1, 2, 4]),
         ("nodes", [2, 3]),
         ("nodes", [3, 5, 6]),
+        ("license_x", [2, 3]),
         *((name, [3, 4, 6, 6.5, 9]) for name in resources),
         *((f"{name}_minutes", [15, 40, 60.5]) for name in resources[:1]),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ import policies
 import sim
 from policies.base import Policy
 from sim.base.errors import InputError
-from sim.engine.plan import Event, Order, Queues, Replan
+from sim.engine.plan import Depth, Event, Order, Queues, Replan
 from tests.examples import examples
 from tests.sim.engine.judge_replan import judge, read, settings_of
 from tests.sim.engine.reference_replan import Job, Running, Settings, State, backfill_cycle, choose
@@ -71,7 +72,43 @@ class AnyReplan(Policy):
             main_phase=int(rng.integers(0, 7)),
             plan_phase_s=pick(0.0, 0.5, 0.9),
         )
+        plan.replan = self._leaves_out(plan.replan, world.columns)
         plan.timer_s = 1.25 if self.callbacks else np.inf
+
+    def _leaves_out(self, options, columns):
+        """Draw what cycles leave out: groups, arrays, and the time of plans."""
+        rng, n = np.random.default_rng([self.plan_seed, 8]), len(columns.job_submit)
+        changes = {}
+        if rng.random() < 0.4:
+            changes |= {
+                "max_s": rng.choice([0.2, 1.0, 5.0]),
+                "yield_s": rng.choice([0.1, 0.25, 0.5, 1.0]),
+                "sleep_s": rng.choice([0.0, 0.25, 0.5]),
+                "continues": bool(rng.random() < 0.6),
+                "job_cycle_s": rng.choice([0.05, 0.1, 0.3]),
+            }
+        if rng.random() < 0.4:
+            changes |= {
+                name: tuple(
+                    Depth(rng.integers(-1, 3, n).astype("i4"), int(rng.integers(1, 4)))
+                    for _ in range(rng.integers(0, 3))
+                )
+                for name in ("depths", "main_depths")
+            }
+            changes |= {"starts": int(rng.integers(0, 4)), "main_starts": int(rng.integers(0, 4))}
+        if rng.random() < 0.3:
+            changes["reserved_in"] = rng.integers(0, 3, n).astype("i4")
+        if rng.random() < 0.4:
+            array = rng.integers(-1, 3, n).astype("i4")
+            table = columns.features.jobs
+            if {"array", "throttle"} <= {*table.column_names} and rng.random() < 0.7:
+                names = table["array"].to_pylist()
+                array = np.array([sorted({*names}).index(a) if a else -1 for a in names], "i4")
+                changes["throttle"] = np.array(table["throttle"].to_pylist(), "i4")
+            elif rng.random() < 0.5:
+                changes["throttle"] = rng.integers(0, 3, n).astype("i4")
+            changes |= {"array": array, "array_reserved": int(rng.integers(0, 3))}
+        return dataclasses.replace(options, **changes)
 
     def react(self, memory, batch, world, plan):
         rng = np.random.default_rng([self.plan_seed, int(batch.now * 1000)])
