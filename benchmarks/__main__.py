@@ -10,6 +10,7 @@ ALL = (
     "batches",
     "maths",
     "machines",
+    "gangs",
     "policies",
     "sweep",
     "scale",

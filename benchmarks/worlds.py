@@ -149,3 +149,47 @@ def rigid_log(n_jobs: int = 5_000, slots: int = 128, load: float = 0.8) -> Workl
         },
         tasks={"stage": np.repeat(rows, width), "duration_s": np.repeat(run_s, width)},
     )
+
+
+GPU_NODES = (
+    {"class": "a100", "count": 300, "cpu": 96, "mem": 768, "devices": {"gpu": 8}},
+    {"class": "v100", "count": 400, "cpu": 64, "mem": 512, "devices": {"gpu": 8}},
+    {"class": "t4", "count": 300, "cpu": 32, "mem": 256, "devices": {"gpu": 4}},
+)
+"""A cluster of 1,000 nodes and 6,800 GPUs of three models."""
+
+
+def gpu_gangs(load: float, n_jobs: int = 10_000, seed: int = 0) -> Workload:
+    """Make rigid gangs of GPU workers that offer `load` to `GPU_NODES`, in GPU seconds.
+
+    Of 1 to 16 workers of 1, 2, 4 or 8 GPUs each, with CPUs and memory; a third name the models of
+    GPU that they run on. Durations are lognormal, limits of run time one to four times as long.
+    """
+    draws = np.random.default_rng(seed)
+    width = draws.integers(1, 17, n_jobs)
+    gpus = draws.choice([1.0, 2.0, 4.0, 8.0], n_jobs, p=[0.3, 0.25, 0.25, 0.2])
+    run_s = np.ceil(draws.lognormal(7.5, 1.3, n_jobs))
+    models = draws.choice(["", "a100", "a100|v100", "v100"], n_jobs, p=[0.67, 0.08, 0.15, 0.1])
+    n_gpus = sum(nodes["count"] * nodes["devices"]["gpu"] for nodes in GPU_NODES)
+    span_s = float((run_s * width * gpus).sum()) / (n_gpus * load)
+    rows = np.arange(n_jobs, dtype=np.int32)
+    return Workload.from_tables(
+        jobs={
+            "job_id": [f"j{i}" for i in range(n_jobs)],
+            "submit_s": np.floor(np.sort(draws.uniform(0.0, span_s, n_jobs))),
+            "user": [f"user-{u}" for u in draws.zipf(1.5, n_jobs) % 60],
+            "priority": draws.choice([0.0, 1.0, 2.0], n_jobs, p=[0.6, 0.3, 0.1]),
+            "min_tasks": width.astype(np.int32),
+            "requested_s": np.ceil(run_s * draws.uniform(1.0, 4.0, n_jobs)),
+        },
+        stages={
+            "job": rows,
+            "name": ["train"] * n_jobs,
+            "n_tasks": width.astype(np.int32),
+            "demand_cpu": gpus * draws.choice([2.0, 4.0, 8.0], n_jobs),
+            "demand_mem": gpus * draws.choice([16.0, 32.0, 64.0], n_jobs),
+            "demand_gpu": gpus,
+            "runs_on": models,
+        },
+        tasks={"stage": np.repeat(rows, width), "duration_s": np.repeat(run_s, width)},
+    )

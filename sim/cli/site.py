@@ -27,7 +27,7 @@ def _site(args: argparse.Namespace) -> None:
     """Read a site; print its size, and what was not understood."""
     from sim.traces.sites import read_site  # late: `--help` answers at once
     from sim.traces.sites.pseudonyms import Pseudonyms
-    from sim.traces.sites.site import write_site
+    from sim.traces.sites.site import LINKED, write_site
 
     out = Path(args.out)
     pseudonyms = Pseudonyms(Path(args.pseudonyms) if args.pseudonyms else None)
@@ -45,6 +45,9 @@ def _site(args: argparse.Namespace) -> None:
     print(f"not understood or missing: {len(site.notes)}, in {out / 'not_understood.txt'}")
     for path in written:
         print(f"written to {path}")
+    for link in (out / f"{group}.yaml" for group in LINKED):
+        if link not in written:
+            print(f"left out: {link}, a link to {link.stem}/{args.name}.yaml, can't be made there")
     if site.workload is not None:
         print(
             f"next: python -m sweep backtest --config-dir {out} trace={args.name} "

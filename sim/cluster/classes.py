@@ -2,7 +2,7 @@
 
 A *class* is a name that tasks may ask for (a model of GPU); machines of one class may have several
 shapes. A *partition* is a named set of machines in which a job may run; sets may overlap. Machines
-of one class and of the same partitions have one *code*. A resource comes in *devices* where a
+of one class, weight and set of partitions have one *code*. A resource comes in *devices* where a
 machine has several equal pieces of it: a task takes whole ones, or a part of one.
 """
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
-from sim.base.parameters import Count, NotNegative, Positive, check
+from sim.base.parameters import Between, Count, NotNegative, Positive, check
 from sim.workload.columns import capacity_quanta
 from sim.workload.node_names import expand
 
@@ -52,6 +52,8 @@ class Kinds:
         Name of the class of each code.
     partitions : tuple of tuple of str
         Names of the partitions of each code; empty if no machine is in any.
+    weights : tuple of int
+        Weight of each code.
     default_partition : str
         The partition of jobs that name none; "" if they may run anywhere.
     devices : str or None
@@ -65,6 +67,7 @@ class Kinds:
     machine_class: I4
     classes: tuple[str, ...]
     partitions: tuple[tuple[str, ...], ...]
+    weights: tuple[int, ...]
     default_partition: str
     devices: str | None
     names: tuple[str, ...]
@@ -80,14 +83,15 @@ def parse_kinds(machines: object) -> Kinds:
         )
     rows: list[dict[str, float]] = []
     counts: list[int] = []
-    code_of_kind: list[tuple[str, tuple[str, ...]]] = []
+    code_of_kind: list[tuple[str, tuple[str, ...], int]] = []
     in_devices: set[str] = set()
     for i, kind in enumerate(machines):
         where = f"kind {i} of the machines"
         row, devices = _amounts(where, kind)
         rows.append(row | devices)
         counts.append(int(kind.get("count", 1)))
-        code_of_kind.append((str(kind.get("class", ANY)), _partitions(where, kind)))
+        weight = int(kind.get("weight", 1))
+        code_of_kind.append((str(kind.get("class", ANY)), _partitions(where, kind), weight))
         in_devices |= devices.keys()
     resources = tuple(dict.fromkeys(name for row in rows for name in row))
     if len(in_devices) > 1:
@@ -100,16 +104,19 @@ def parse_kinds(machines: object) -> Kinds:
                 raise InputError(
                     f"a machine has 0 to {MAX_DEVICES} whole {name}, not {row[name]!r}"
                 )
-    names = {name for _, names in code_of_kind for name in names}
+    names = {name for _, names, _ in code_of_kind for name in names}
     defaults = sorted(name.removesuffix(DEFAULT) for name in names if name.endswith(DEFAULT))
     if len(defaults) > 1:
         raise InputError(f"only one partition may be the default, not {', '.join(defaults)}")
-    plain = [(name, tuple(p.removesuffix(DEFAULT) for p in set_)) for name, set_ in code_of_kind]
+    plain = [
+        (name, tuple(p.removesuffix(DEFAULT) for p in set_), weight)
+        for name, set_, weight in code_of_kind
+    ]
     codes = tuple(dict.fromkeys(plain))
     if len(codes) > MAX_CLASSES:
         raise InputError(
             f"{len(codes)} classes of machines are too many; at most {MAX_CLASSES}, and one for "
-            "each set of partitions"
+            "each set of partitions and each weight"
         )
     capacity = np.array([[row.get(name, 0.0) for name in resources] for row in rows])
     code = np.array([codes.index(kind) for kind in plain], np.int32)
@@ -117,15 +124,16 @@ def parse_kinds(machines: object) -> Kinds:
         resources,
         np.repeat(capacity, counts, axis=0),
         np.repeat(code, counts),
-        tuple(name for name, _ in codes),
-        tuple(set_ for _, set_ in codes) if names else (),
+        tuple(name for name, _, _ in codes),
+        tuple(set_ for _, set_, _ in codes) if names else (),
+        tuple(weight for _, _, weight in codes),
         next(iter(defaults), ""),
         next(iter(in_devices), None),
         _names(machines, counts),
     )
 
 
-NO_RESOURCES = ("count", "class", "devices", "nodes", "partitions")
+NO_RESOURCES = ("count", "class", "devices", "nodes", "partitions", "weight")
 """Keys of a kind of machines that name no resource."""
 
 
@@ -167,6 +175,7 @@ def _amounts(where: str, kind: Any) -> tuple[dict[str, float], dict[str, float]]
         raise InputError(f"{where} must be a mapping, not {kind!r}", rule="wrong type")
     check(f"{where}: count", kind.get("count", 1), Count)
     check(f"{where}: class", kind.get("class", ANY), str)
+    check(f"{where}: weight", kind.get("weight", 1), Annotated[int, Between(0)])
     if SEPARATOR in kind.get("class", ANY):
         raise InputError(
             f"{where}: the name of a class must not contain {SEPARATOR!r}: {kind['class']!r}"

@@ -78,6 +78,9 @@ class Cluster:
         Name of the class of each code, for which ``stages.runs_on`` may ask.
     partitions : tuple of tuple of str
         Names of the partitions of each code, for which ``jobs.partition`` may ask; empty for none.
+    weights : tuple of int
+        Weight of each code; empty for equal ones. Where nodes are chosen as in Slurm
+        (`sim.engine.plan.replan`), those of the least weight come first.
     default_partition : str
         The partition of jobs that name none; "" if they may run on any machine.
     rules : mapping of str to Rules
@@ -115,6 +118,7 @@ class Cluster:
     machine_class: I4 = field(default_factory=lambda: np.zeros(0, np.int32))
     classes: tuple[str, ...] = ()
     partitions: tuple[tuple[str, ...], ...] = ()
+    weights: tuple[int, ...] = ()
     default_partition: str = ""
     rules: Mapping[str, Rules] = field(default_factory=dict)
     unadmitted: Unadmitted = "reject"
@@ -190,9 +194,10 @@ class Cluster:
         ----------
         machines : sequence of mapping
             One mapping a kind: ``{"count": 10, "class": "T4", "cpu": 96, "mem": 384, "devices":
-            {"gpu": 2}, "partitions": ["batch*", "gpu"], "nodes": "n[1-10]"}``. ``count`` is 1 and
-            ``class`` "" by default; ``devices`` holds the number of whole devices of a resource;
-            the partition with a * is that of jobs that name none; ``nodes`` names the machines.
+            {"gpu": 2}, "partitions": ["batch*", "gpu"], "weight": 5, "nodes": "n[1-10]"}``.
+            ``count`` and ``weight`` are 1 and ``class`` "" by default; ``devices`` holds the number
+            of whole devices of a resource; the partition with a * is that of jobs that name none;
+            ``nodes`` names the machines.
         fungible : sequence of str
             The other resources that may be overbooked; see the class.
 
@@ -213,6 +218,7 @@ class Cluster:
             machine_class=frozen(kinds.machine_class),
             classes=kinds.classes,
             partitions=kinds.partitions,
+            weights=kinds.weights,
             default_partition=kinds.default_partition,
             devices=kinds.devices,
             names=kinds.names,

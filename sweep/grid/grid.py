@@ -150,11 +150,16 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
         parts = {key: composed[choice][key] for key in ("trace", "cluster", "evaluator")}
         if own is not None:
             parts["trace"] = own_traces.with_path(parts["trace"], own)
-        for line in plain:
-            parts = _apply(parts, line, whole=True)
-        for key, value in labels.items():
-            if key != "cluster" and not key.startswith(PREFIX):
-                parts = config_tree.with_value(parts, key, value)
+        swept_keys = [key for key in labels if not key.startswith(PREFIX)]
+        for is_of_trace in (True, False):
+            for line in plain:
+                if line.key.startswith("trace.") == is_of_trace:
+                    parts = _apply(parts, line, whole=True)
+            for key in swept_keys:
+                if key != "cluster" and key.startswith("trace.") == is_of_trace:
+                    parts = config_tree.with_value(parts, key, labels[key])
+            if is_of_trace and parts["cluster"].get("shape") == traces.FROM_TRACE:
+                parts = traces.with_own_cluster(parts, request.settings.traces)
         if request.bootstrap is not None:
             parts = _with_bootstrap(option, parts, request.bootstrap)
         worlds.append(WorldVariant(option, labels, **parts))

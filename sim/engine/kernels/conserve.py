@@ -8,7 +8,7 @@ with SIM_CHECKS=1; without it this is not compiled.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import part
-from sim.engine.kernels.caps import AMOUNT, MINUTES, NODES, SUBMITTED
+from sim.engine.kernels.caps import AMOUNT, MINUTES, SUBMITTED
 from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PINS, POOL, QUOTAS, USAGE
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.resources import demand_row
@@ -182,10 +182,8 @@ def _check_groups(st):
                 used[n] += amount * st.state_job_limit_left[j] if counts == MINUTES else amount
             elif counts == SUBMITTED:
                 used[n] += st.state_job_turn[j] >= 0 and st.state_job_left[j] > 0
-            elif counts == NODES:
-                used[n] += st.state_job_counted[j] * st.w_job_n_nodes[j]
             else:
-                used[n] += st.state_job_counted[j]
+                used[n] += st.state_job_counted[j] * st.w_job_group_amount[i]
     for n in range(len(used)):
         is_over = used[n] > st.c_group_cap[n] and not PINS  # pinned jobs may exceed caps
         if used[n] != st.state_group_used[n] or is_over:

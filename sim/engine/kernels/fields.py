@@ -33,13 +33,16 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_work", "f8", "J", INPUT),  # task seconds
     ("w_job_limit", "f8", "J:ENFORCES", INPUT),  # of its run time, s
     ("w_job_slot", "i8", "J:GANGS, R", INPUT),  # room of a held gang slot, quanta
+    ("w_job_shape", "i4", "J:GANGS", INPUT),  # of its slots (`sim.engine.kernels.slot_counts`)
+    ("w_shape_slot", "i8", "*, F", INPUT),  # quanta
+    ("w_shape_allowed", "i8", "*", INPUT),  # classes, as bits
     ("w_job_allowed", "i8", "J:CHOOSES", INPUT),  # classes that a held slot may be on, as bits
     ("w_job_pools", "i8", "J:CLASSES", INPUT),  # pools in which it may be, as bits
     ("w_job_held0", "i8", "J+1:GANGS", INPUT),  # first entry of state_held_machine
     # caps: the groups of each job, and its limit, if its minutes are counted: s, and whole ones
     ("w_job_group0", "i8", "J+1:CAPS", INPUT),
     ("w_job_group", "i4", "*", INPUT),
-    ("w_job_n_nodes", "i8", "J:CAPS", INPUT),
+    ("w_job_group_amount", "i8", "*", INPUT),  # of the job while it counts: jobs, nodes, licences
     ("w_job_cap_limit_s", "f8", "J:CAPS", INPUT),
     ("w_job_cap_limit", "i8", "J:CAPS", INPUT),
     ("w_job_preempts", "i1", "J:PREEMPTS", INPUT),  # it may preempt others
@@ -118,6 +121,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_capacity", "i8", "M:CAPACITIES, R", INPUT),  # quanta
     ("c_mach_scale", "f8", "R", INPUT),  # 1 / the largest amount on a machine
     ("c_mach_class", "i8", "M:CHOOSES", INPUT),  # the bit of its class
+    ("c_mach_level", "i4", "M:CHOOSES", INPUT),  # the rank of its weight
     ("c_mach_kind", "i4", "M:CLASS_SPEEDS", INPUT),  # its class, a column of w_stage_speed
     ("c_mach_pool", "i8", "M:CLASSES", INPUT),  # the bit of its pool
     ("c_mach_device0", "i8", "M+1:CHOOSES", INPUT),  # its first device
@@ -286,7 +290,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # queues and organisations
     ("state_queue_root", "i4", "Q", -1),
     ("state_queue_used", "i8", "Q, R", 0),
-    ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap
+    ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap, +4 untried
     ("state_queue_blocked_stage", "i4", "Q", -1),
     # pools that the first ones of the queue keep for themselves, as bits
     ("state_queue_barred", "i8", "Q:CLASSES", 0),
@@ -396,6 +400,11 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_held_devices", "i8", "H:CHOOSES", 0),  # bits of devices of that machine
     ("state_stopping", "i4", "J:GANGS", 0),  # gangs that stop as a whole
     ("state_job_stops", "i1", "J:GANGS", 0),  # it is one of them
+    # slots of each shape that the free room holds at most, -1 if nobody asks; the shapes counted
+    ("state_shape_slots", "i8", "*", INPUT),
+    ("state_shape_asked", "i1", "*", INPUT),  # changes of the free room until it is dropped
+    ("state_counted", "i4", "*", INPUT),
+    ("state_seen_free", "i8", "M:GANGS, F", 0),  # free room that the counts are of
     # reservations: availability profile, waiting jobs in order, running jobs
     ("state_profile_time", "f8", "P:RESERVED", 0),
     ("state_profile_free", "i8", "P:RESERVED", 0),
@@ -406,14 +415,25 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_running_jobs", "i4", "J:RESERVED", 0),  # by expected end
     # periodic planning (`sim.engine.kernels.rigid.replan_registers`): U nodes, W steps
     ("p_replan", "i8", "*", INPUT),
+    ("w_job_one_per_node", "i1", "J:REPLANNED", INPUT),
     ("p_replan_s", "f8", "*", INPUT),
     ("p_completing_s", "f8", "*", INPUT),  # of each job
     ("p_cycle_factors", "f8", "*", INPUT),
+    ("p_depth_group", "i4", "*, *", INPUT),  # of each job, in each kind of groups; -1: none
+    ("p_depth_most", "i8", "*", INPUT),  # jobs of a group that a cycle tries
+    ("p_reserved_in", "i4", "*", INPUT),  # group of each job by which reservations count
+    ("p_job_array", "i4", "*", INPUT),  # -1: none
+    ("p_job_throttle", "i4", "*", INPUT),  # elements of its array that may run; 0: all
+    ("state_depth_used", "i8", "*, *", INPUT),
+    ("state_reserved_in", "i8", "*", INPUT),
+    ("state_array_tried", "i8", "*, *", INPUT),  # by the plan, by the main loop
+    ("state_array_reserved", "i8", "*", INPUT),
     ("state_replan", "i8", "*", INPUT),
     ("state_replan_s", "f8", "*", INPUT),
     ("state_job_expected_end", "i8", "J:REPLANNED", 0),  # clock, s
     ("state_job_listed", "i1", "J:REPLANNED", 0),
     ("state_planned_jobs", "i4", "J:REPLANNED", 0),  # waiting jobs in order
+    ("state_plan_jobs", "i4", "J:REPLANNED", 0),  # those of the plan
     ("state_expected_jobs", "i4", "J:REPLANNED", 0),  # running jobs by expected end
     ("state_completing_jobs", "i4", "J:REPLANNED", 0),  # ended jobs by the time it takes
     ("state_task_node", "i4", "T:REPLANNED", 0),  # of each slot of a job, from its first task on
@@ -425,6 +445,13 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_usable", "i1", "U:REPLANNED", 0),  # it may run there
     ("state_node_barred", "i1", "U:REPLANNED", 0),  # others wait for it
     ("state_node_room", "i8", "U:REPLANNED", 0),  # its tasks that fit
+    # its tasks that fit now and after expected ends, whatever nodes are allowed; the nodes of each
+    # running job, and how many more fit there as it ends
+    ("state_node_first", "i8", "U:REPLANNED", 0),
+    ("state_node_later", "i8", "U:REPLANNED", 0),
+    ("state_gain_end", "i4", "J:REPLANNED", 0),  # entry after those of each running job
+    ("state_gain_node", "i4", "T:REPLANNED", 0),
+    ("state_gain", "i8", "T:REPLANNED", 0),
     ("state_node_tasks", "i8", "U:REPLANNED", 0),  # its tasks that are placed there
     # rows of nodes with room: of each the first node and the one after the last; tasks that fit
     ("state_row_bound", "i4", "U+1:REPLANNED", 0),
@@ -435,13 +462,15 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_claim_entries", "i4", "J:PLACES", 0),
     ("state_entry_place", "i4", "A:PLACES", 0),
     ("state_entry_slots", "i4", "A:PLACES", 0),
+    ("state_entry_job", "i4", "A:PLACES", 0),
     ("state_entry_room", "i8", "A:PLACES, F", 0),  # quanta
     ("state_change_time", "f8", "A+A:PLACES", 0),  # s
     ("state_change_next", "i4", "A+A:PLACES", -1),  # the next one of its place
     ("state_place_first", "i4", "D:PLACES", -1),  # first change
     ("state_place_slots", "i4", "D:PLACES", 0),  # of the job in question
     ("state_place_room", "i8", "D:PLACES, F", 0),  # least, while it would run
-    ("state_room", "i8", "*, F", INPUT),  # of a place, at two times
+    ("state_recount", "i4", "D:PLACES", 0),  # machines whose slots are counted anew
+    ("state_room", "i8", "*, F", INPUT),  # of a place at two times, and of all of them
     ("state_free", "i8", "F", 0),  # of all machines
     # their waiting jobs, merged: of each queue the next position, its last, and its reservations
     ("state_queue_next", "i4", "Q:MERGED", 0),

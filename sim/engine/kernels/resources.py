@@ -9,6 +9,7 @@ from sim.engine.kernels.state import (
     BARRED,
     CONSTRAINED,
     HARD_CAPS,
+    IS_COUNTED,
     N_DIRTY,
     N_TOUCHED,
     RELEASED,
@@ -137,6 +138,7 @@ def touch(st, machine):
 def freed(st, machine):
     """Mark `machine` as freed: it has more room than before."""
     st.state_i[RELEASED] = 1
+    st.state_i[IS_COUNTED] = 0
     if not st.state_mach_dirty[machine]:
         _mark_dirty(st, machine, FREED)
 

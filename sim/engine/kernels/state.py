@@ -82,6 +82,9 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_CLAIMANTS,
     N_PLACED,
     N_HOLDERS,
+    N_COUNTED,
+    IS_COUNTED,
+    N_AHEAD,
     NEXT_PIN,
     N_PINS_DUE,
     NEXT_MOMENT,
@@ -126,8 +129,8 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     VICTIMS,
     ISOLATED,
     BY_SHARE,
-) = range(90)
-N_I = 90
+) = range(93)
+N_I = 93
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
@@ -136,8 +139,10 @@ N_I = 90
 # before they are submitted or eligible; BROKEN, BROKEN_ROW: a `sim.engine.kernels.conserve` code in
 # a checked run, and where; FIRST_LEAVING, N_LEAVING: a ring of units that have a grace time;
 # N_CLAIMANTS: jobs whose victims have stopped; N_PLACED: starts of tasks and gangs; N_HOLDERS:
-# gangs that hold slots, in runs with preemption; NEXT_PIN, N_PINS_DUE: pinned jobs; NEXT_MOMENT,
-# TRIES: a placement is tried, and will be taken back (`sim.engine.kernels.pins`).
+# gangs that hold slots, in runs with preemption; N_COUNTED: shapes of slots that are counted;
+# IS_COUNTED: since then nothing was released, and no gang begun (`sim.engine.kernels.slot_counts`);
+# N_AHEAD: claims that begin later; NEXT_PIN, N_PINS_DUE: pinned jobs; NEXT_MOMENT, TRIES: a
+# placement is tried, and will be taken back (`sim.engine.kernels.pins`).
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.

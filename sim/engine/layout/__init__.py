@@ -27,7 +27,6 @@ from sim.engine.layout.choice import (
 from sim.engine.layout.classes import machine_pools
 from sim.engine.layout.columns import (
     demand_quanta,
-    gang_slots,
     has_remote_penalty,
     input_fields,
     job_limits,
@@ -48,6 +47,7 @@ from sim.engine.layout.pins import pin_fields
 from sim.engine.layout.quotas import quota_fields, tree_of
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
+from sim.engine.layout.slots import slot_fields
 from sim.engine.layout.speeds import speed_fields
 from sim.engine.layout.tasks import by_turn, max_priority, turns, uniform_stages
 from sim.engine.layout.windows import kinds_by_windows, outage_fields, window_fields
@@ -174,7 +174,7 @@ def lay_out(
         "w_job_work": columns.job_work,
         "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
         **preemption_fields(columns, plan, features),
-        "w_job_slot": gang_slots(columns, demand, cluster.unit, gangs),
+        **slot_fields(columns, demand, cluster.unit, gangs, n_fit, choice["w_job_allowed"]),
         "w_job_held0": held0 if gangs else held0[:1],
         "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],
         **input_fields(columns, "INPUTS" in features, "RELEASES" in features),
@@ -222,7 +222,7 @@ def lay_out(
         "p_turn_prefers": by_turn(columns, plan, "prefers"),
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
-        **replan_fields(plan, n_jobs),
+        **replan_fields(columns, plan),
         **learning_fields(plan),
         "state_f": np.array(
             [
@@ -241,7 +241,7 @@ def lay_out(
         "state_bucket_position": np.arange(n_buckets if buckets else 1, dtype=np.int32),
         "state_bucket_at": np.arange(n_buckets if buckets else 1, dtype=np.int32),
         "state_mach_free": capacity.copy(),
-        "state_room": np.zeros((2, n_fit), dtype=np.int64),
+        "state_room": np.zeros((3, n_fit), dtype=np.int64),
         "state_slot_free": np.arange(n_slots - 1, -1, -1, dtype=np.int32),
         **{f"out_job_{name}": views[name] for name in ("submit", "start", "finish", "failed")},
     }

@@ -98,6 +98,7 @@ def lay_out_choice(
         "w_stage_allowed": allowed,
         "w_job_allowed": np.bitwise_and.reduceat(allowed, columns.job_stage0[:-1]),
         "c_mach_class": np.left_shift(1, code.astype(np.int64)),
+        "c_mach_level": _levels(cluster, code),
         "c_mach_device0": offsets(n_devices),
         "p_mix_demand": np.ascontiguousarray(mix_demand[:, order]),
         "p_mix_allowed": mix.allowed.copy(),
@@ -106,17 +107,30 @@ def lay_out_choice(
     }
 
 
+def _levels(cluster: Cluster, code: I4 | I8) -> I4:
+    """Return the rank of each machine's weight among all weights, (M,)."""
+    weights = np.array(cluster.weights or [1] * (int(code.max(initial=0)) + 1))
+    return np.unique(weights[code], return_inverse=True)[1].astype(np.int32)
+
+
 def stage_kinds(columns: Columns, cluster: Cluster, demand: I8) -> tuple[I4, int]:
     """Return the kind of each stage, (G,), by demand, machines and tier; and their number."""
-    kind, n_kinds = np.zeros(len(columns.stage_job), np.int64), 1
-    if not cluster.unit:
-        splits = [*demand.T, allowed_classes(columns, cluster)]
-        if has_tiers(cluster):
-            splits.append(job_tiers(columns, cluster)[columns.stage_job].astype(np.int64))
-        for column in splits:
-            code, n = _codes(column)
-            kind, n_kinds = _codes(kind * n + code)
+    if cluster.unit:
+        return np.zeros(len(columns.stage_job), np.int32), 1
+    splits = [*demand.T, allowed_classes(columns, cluster)]
+    if has_tiers(cluster):
+        splits.append(job_tiers(columns, cluster)[columns.stage_job].astype(np.int64))
+    kind, n_kinds = codes_of(splits)
     return kind.astype(np.int32), n_kinds
+
+
+def codes_of(columns: list[I8]) -> tuple[I8, int]:
+    """Return a code of each row of some columns, the same for equal rows; and their number."""
+    kind, n_kinds = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        code, n = _codes(column)
+        kind, n_kinds = _codes(kind * n + code)
+    return kind, n_kinds
 
 
 def _codes(column: I8) -> tuple[I8, int]:
@@ -144,6 +158,7 @@ ABSENT: dict[str, NDArray[Any]] = {
     "w_stage_allowed": np.zeros(1, np.int64),
     "w_job_allowed": np.zeros(1, np.int64),
     "c_mach_class": np.zeros(1, np.int64),
+    "c_mach_level": np.zeros(1, np.int32),
     "c_mach_device0": np.zeros(1, np.int64),
     "p_mix_demand": np.zeros((0, 1), np.int64),
     "p_mix_allowed": _NO_TYPES,

@@ -189,7 +189,11 @@ def _needed(
         has.TIERS: tiers,
         has.QUOTAS: quotas,
         has.CHOOSES: not cluster.unit
-        and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
+        and (
+            has_constraints(columns, cluster)
+            or plan.choice.machine != Machine.FIRST
+            or (plan.replan is not None and len({*cluster.weights}) > 1)
+        ),
     }
     singly = any(needed[name] for name in _SINGLY)
     needed[has.BATCHES] = not singly and plan.task_prefers is None

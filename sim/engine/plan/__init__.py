@@ -20,7 +20,7 @@ from sim.engine.plan.columns import JOB_COLUMNS, NO_LIMIT, STAGE_COLUMNS, TASK_C
 from sim.engine.plan.learning import Learning
 from sim.engine.plan.preemption import Preemption, Right, Victims, WhenPreempted
 from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
-from sim.engine.plan.replan import Replan
+from sim.engine.plan.replan import Depth, Replan
 from sim.engine.plan.rows import are_plain, misfit, rows_of
 from sim.engine.plan.state import State
 from sim.engine.plan.world import Batch, Event, World
@@ -29,6 +29,7 @@ __all__ = [
     "NO_LIMIT",
     "Batch",
     "Choice",
+    "Depth",
     "Device",
     "Event",
     "Fit",

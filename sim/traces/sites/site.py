@@ -77,6 +77,7 @@ def write_site(site: Site, out: Path, name: str) -> list[Path]:
     """Write the options, the jobs and the notes of a site; return the files and folders.
 
     ``--config-dir OUT`` finds ``cluster/NAME.yaml``, ``policy/NAME.yaml`` and ``trace/NAME.yaml``.
+    ``cluster.yaml`` and ``policy.yaml`` are links to the first two, where links can be made.
     """
     written: list[Path] = []
 
@@ -108,7 +109,23 @@ def write_site(site: Site, out: Path, name: str) -> list[Path]:
         head = f"# {noun} of a site of {site.scheduler}.\n"
         write(f"trace/{option}.yaml", head + "\n".join(lines) + "\n" + text)
     write("not_understood.txt", "\n".join(site.notes) + "\n" if site.notes else "")
-    return written
+    linked = [group for group in LINKED if _link(out / f"{group}.yaml", f"{group}/{name}.yaml")]
+    return [*written, *(out / f"{group}.yaml" for group in linked)]
+
+
+LINKED = ("cluster", "policy")
+"""Groups of options with a link to the site's own beside them."""
+
+
+def _link(link: Path, target: str) -> bool:
+    """Make a relative link, in place of an older one; False if there is none then."""
+    try:
+        if link.is_symlink():
+            link.unlink()
+        link.symlink_to(target)
+    except OSError:  # no links here, or a file of that name
+        return False
+    return True
 
 
 def _cluster_text(site: Site, cluster: Mapping[str, Any], shape: str) -> str:

@@ -14,8 +14,10 @@ from sim.cluster.limit_names import LIMITS, MINUTES, RESOURCES, limit_key, row_n
 from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.shown import amounts, is_set
 from sim.traces.slurm_site.slurm_conf import Record
+from sim.workload.schema import LICENSE_PREFIX
 
 Row = dict[str, Any]
+_LICENCE = "license/"
 _ASSOC = {
     "grpjobs": "running_jobs", "grpsubmit": "submitted_jobs", "grpsubmitjobs": "submitted_jobs",
     "grptres": "", "grptresrunmins": MINUTES,
@@ -44,21 +46,40 @@ def limits_of(
     folder: Folder, partitions: Mapping[str, Record], *, has_mem: bool, has_gpus: bool
 ) -> list[Row]:
     """Return the rows; limits of resources that the cluster does not count are noted."""
+    rows = _licence_rows(folder)
     enforce = folder.conf.options.get("accountingstorageenforce", "").lower()
     if "slurm.conf" in folder.files and not any(w in enforce for w in ("limits", "safe", "all")):
         folder.notes.add(
             "slurm.conf", f"AccountingStorageEnforce={enforce or 'none'}",
             "no limit of QOS or associations holds, as in Slurm",
         )  # fmt: skip
-        return []
+        return rows
     counted = {
         name: counter
         for name, counter in RESOURCES.items()
         if (has_mem or name != "mem") and (has_gpus or name != "gres/gpu")
     }
-    rows = _qos_rows(folder, partitions, counted)
+    rows += _qos_rows(folder, partitions, counted)
     rows += _account_rows(folder, counted)
     rows += _user_rows(folder, counted)
+    return rows
+
+
+def _licence_rows(folder: Folder) -> list[Row]:
+    """Return the number of licences of each name, which hold whatever limits are enforced."""
+    rows: list[Row] = []
+    for part in filter(None, folder.conf.options.get("licenses", "").split(",")):
+        name, _, number = part.strip().partition(":")
+        if number and not number.isdecimal():
+            folder.notes.add("slurm.conf", f"Licenses={part}", "there are any number of them")
+            continue
+        rows.append(
+            {
+                "of": LICENSE_PREFIX + name,
+                "at_most": int(number or 1),
+                "name": f"licences of {name}",
+            }
+        )
     return rows
 
 
@@ -87,7 +108,9 @@ def _counts(
         return {counted: float(value)} if value.isdecimal() else {}
     caps_by_count: dict[str, float] = {}
     for name, amount in amounts(value).items():
-        if name in known and not (known[name] == "nodes" and counted):
+        if name.startswith(_LICENCE) and not counted:
+            caps_by_count[LICENSE_PREFIX + name.removeprefix(_LICENCE)] = amount
+        elif name in known and not (known[name] == "nodes" and counted):
             caps_by_count[known[name] + counted] = amount
         else:
             folder.notes.add(source, f"{key}={name}={amount:g}", "not counted")

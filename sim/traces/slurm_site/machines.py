@@ -201,6 +201,8 @@ def kinds(nodes: Iterable[Node], default: str, *, has_mem: bool) -> list[dict[st
             row["mem"] = node.mem_gib
         if node.gpus:
             row["devices"] = {"gpu": node.gpus}
+        if node.weight != 1:
+            row["weight"] = node.weight
         row["partitions"] = [p + "*" * (p == default) for p in node.partitions]
         if rows and {**rows[-1], "count": 1} == row:
             rows[-1]["count"] += 1

@@ -17,8 +17,9 @@ from sim.cluster.fits import check_fits
 from sim.traces.sacct.json_jobs import is_json
 from sim.traces.sacct.text import DELIMITERS
 from sim.traces.sites.notes import Notes
-from sim.traces.slurm_site.folder import PACKED, Folder
+from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.shown import time_s
+from sim.traces.slurm_site.slurm_conf import packed
 from sim.traces.slurm_site.squeue import Queue, read_queue
 from sim.transforms.parts import rebuild
 from sim.workload.schema import RECORDED
@@ -36,8 +37,7 @@ _DEFAULT = (
 
 def queue_file(folder: Path) -> Path | None:
     """Return the file of the queue; None if there is none."""
-    names = (folder / f"{name}{end}" for name in FILES for end in PACKED)
-    return next((path for path in names if path.is_file()), None)
+    return next(filter(None, (packed(folder / name) for name in FILES)), None)
 
 
 def read_now(folder: Folder, read: Callable[[Folder], Workload]) -> Workload | None:

@@ -22,6 +22,7 @@ from sim.traces.slurm_site.partitions import default_partition, partitions_of, r
 from sim.traces.slurm_site.policy import kills_invalid_dependencies, policy_of
 from sim.traces.slurm_site.slurm_conf import Record
 from sim.traces.slurm_site.windows import outages_of, reservations_of
+from sim.workload.schema import LICENSE_PREFIX
 from sim.workload.workload import Workload
 
 
@@ -37,8 +38,12 @@ def read_site(
     state: State = "all",
     release: Release = "eligible",
     pseudonyms: Pseudonyms | None = None,
+    begin_s: float = 0.0,
 ) -> Site:
-    """Read a folder of exports; see `sim.traces.slurm_site.read`."""
+    """Read a folder of exports; see `sim.traces.slurm_site.read`.
+
+    Times of the cluster count from `begin_s` after the first submission.
+    """
     folder = read_folder(path, pseudonyms)
     partitions = partitions_of(folder)
     nodes = nodes_of(folder, partitions)
@@ -52,12 +57,12 @@ def read_site(
         )  # fmt: skip
 
     workload = read(folder) if "sacct.txt" in folder.files else None
-    cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem)
+    cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem, begin_s=begin_s)
     policy = policy_of(folder, partitions)
     queue = read_now(folder, read)
     at_queue: dict[str, Any] = {}
     if queue is not None:
-        at_queue = _cluster(folder, nodes, partitions, queue, has_mem=has_mem)
+        at_queue = _cluster(folder, nodes, partitions, queue, has_mem=has_mem, begin_s=begin_s)
         _close(at_queue, folder, nodes, float(queue.meta[NOW]))
         queue = startable(queue, at_queue, folder.notes)
     return Site(
@@ -93,7 +98,7 @@ def _counts_memory(folder: Folder) -> bool:
 
 def _cluster(
     folder: Folder, nodes: list[Node], partitions: Mapping[str, Record],
-    workload: Workload | None, *, has_mem: bool,
+    workload: Workload | None, *, has_mem: bool, begin_s: float,
 ) -> dict[str, Any]:  # fmt: skip
     options = folder.conf.options
     whole = options.get("selecttype", "") == "select/linear"
@@ -101,25 +106,29 @@ def _cluster(
     rules = rules_of(partitions, whole_nodes=whole)
     has_gpus = any(node.gpus for node in nodes)
     limits = limits_of(folder, partitions, has_mem=has_mem, has_gpus=has_gpus)
-    columns = workload.jobs.column_names if workload is not None else ["qos", "account"]
+    columns = {"qos", "account", *(row["of"] for row in limits)}
+    if workload is not None:
+        columns = {*workload.jobs.column_names}
     cluster: dict[str, Any] = {
         "shape": kinds(nodes, default_partition(partitions), has_mem=has_mem),
         "count": 1,
         "partitions": rules,
-        "limits": [
-            row
-            for row in limits
-            if {*row.get("by", ()), *row.get("where", ())} - {"user", "queue"} <= {*columns}
-        ],
+        "limits": [row for row in limits if _columns_of(row) <= columns],
         "accounts": accounts_above(folder),
         "enforce_limits": True,
         "unmet_dependencies": "fail" if kills_invalid_dependencies(folder) else "wait",
     }
     if workload is not None:
-        zero_s = float(workload.meta["offset_s"])
+        zero_s = float(workload.meta["offset_s"]) + begin_s
         cluster["outages"] = outages_of(folder, machines, zero_s)
         cluster["reservations"] = reservations_of(folder, machines, zero_s)
     return {key: value for key, value in cluster.items() if value not in ([], {}, None)}
+
+
+def _columns_of(row: Mapping[str, Any]) -> set[str]:
+    """Return the optional columns of jobs that a limit goes by."""
+    licences = {row["of"]} if row["of"].startswith(LICENSE_PREFIX) else set()
+    return {*row.get("by", ()), *row.get("where", ()), *licences} - {"user", "queue"}
 
 
 _COMMENTS = {

@@ -37,6 +37,7 @@ from sim.workload.transform import take_tasks
 from sim.workload.workload import Workload
 
 THROTTLE = ARRAY[1].name
+YEAR_S = 365 * 86_400.0
 
 
 class Model(NamedTuple):
@@ -140,7 +141,8 @@ def _time_limits(model: Model) -> Model | None:
         name: dataclasses.replace(rule, max_time_s=None, default_time_s=None)
         for name, rule in model.cluster.rules.items()
     }
-    other = _with_tables(model, jobs=jobs.drop_columns([REQUESTED.name]))
+    endless = np.full(jobs.num_rows, YEAR_S)
+    other = _with_tables(model, jobs=with_column(jobs, REQUESTED.name, endless))
     return _with_cluster(other, rules=rules)
 
 

@@ -291,6 +291,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
         if "exclusive" in on and rng.random() < 0.3:
             job["exclusive"] = True
+        if "planning" in on and rng.random() < 0.2:
+            job["one_per_node"] = True
         if "admission" in on:
             job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))
             if rng.random() < 0.5:
@@ -350,6 +352,7 @@ def _add_keys(rng: np.random.Generator, jobs: list[World], is_long: bool) -> Non
         job.setdefault("n_nodes", int(rng.choice([0, 0, 1, 2, 3])))
         job["array"] = str(rng.choice(["", "x", "y"]))
         job["throttle"] = int(rng.choice([0, 1, 2, 2]))
+        job["licenses"] = {"x": int(rng.choice([0, 0, 1, 2]))}
         job.setdefault("requested_s", float(rng.choice([30.0, 100.5, 400.0, 700.0])))
         for stage in job["stages"] if is_long else ():
             stage["durations_s"] = [100.0 * duration_s for duration_s in stage["durations_s"]]
@@ -363,6 +366,7 @@ def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool)
         ("submitted_jobs", [1, 2, 4]),
         ("nodes", [2, 3]),
         ("nodes", [3, 5, 6]),
+        ("license_x", [2, 3]),
         *((name, [3, 4, 6, 6.5, 9]) for name in resources),
         *((f"{name}_minutes", [15, 40, 60.5]) for name in resources[:1]),
     ]
@@ -444,6 +448,9 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
             {name: value for name, value in kind.items() if name != "devices" or name in on}
             for kind in kinds * many
         ]
+        if "planning" in on and rng.random() < 0.5:
+            for kind in cluster["kinds"]:
+                kind["weight"] = int(rng.choice([0, 1, 1, 5]))
         if on & PARTITIONED:
             mark = "*" if rng.random() < 0.5 else ""
             sets = [("p" + mark,), ("p" + mark, "q"), ("q",), ("q", "p" + mark)]

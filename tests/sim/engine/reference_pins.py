@@ -24,7 +24,7 @@ class Pinning:
 
     def _next_pin(self):
         times = [time for time, _ in self.pins if time > self.now]
-        return min(times + [self.begins_s] * (self.now < self.begins_s), default=math.inf)
+        return min(times + [self.begins_s] * bool(self.now < self.begins_s), default=math.inf)
 
     def _place_pinned(self):
         left = []

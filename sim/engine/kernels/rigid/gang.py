@@ -12,7 +12,9 @@ from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import within_cap
+from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import (
+    IS_COUNTED,
     LAUNCH,
     MACHINE_CHOICE,
     N_BUCKETS,
@@ -27,6 +29,8 @@ from sim.engine.kernels.waiting import goes_before, update_rank
 @part
 def gang_fits(st, j):
     """Tell whether all slots of gang job `j` fit the free room at once, cap aside."""
+    if most_slots(st, j) < st.w_job_min_tasks[j]:
+        return False
     n_slots = 0
     for machine in range(st.state_mach_free.shape[0]):
         n_slots += slots_on(st, j, machine)
@@ -111,6 +115,7 @@ def admit_gang_to(st, j, first, end):
 def begin_gang(st, j):
     """Launch gang job `j`, which has just taken its slots, and start what is ready in them."""
     st.state_job_idle_held[j] = st.w_job_min_tasks[j]
+    st.state_i[IS_COUNTED] = 0
     if PREEMPTS:
         st.state_job_admitted[j] = st.state_f[NOW]
         st.state_job_nth[j] = st.state_i[N_PLACED]

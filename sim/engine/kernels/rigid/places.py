@@ -25,13 +25,14 @@ from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.quotas import within_quota
 from sim.engine.kernels.rigid.gang import admit_gang_to
 from sim.engine.kernels.rigid.rigid import claimed_until, expected_end, planned_end, width
+from sim.engine.kernels.slot_counts import most_slots, most_slots_on
 from sim.engine.kernels.speeds import speed_on
-from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, MACHINE_CHOICE, NOW
+from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, MACHINE_CHOICE, N_AHEAD, NOW
 from sim.engine.kernels.windows import UNFORESEEN, is_closed, next_opening
 
 AS_IT_IS = -math.inf
-AT_BEGIN, WITHIN = 0, 1
-"""Rows of ``state_room``: of a place at some begin, and at a later time."""
+AT_BEGIN, WITHIN, TOGETHER = range(3)
+"""Rows of ``state_room``: of a place at some begin, and at a later time; of all machines."""
 
 
 @inlined
@@ -39,6 +40,7 @@ def claim_running(st, n):
     """Make the lists of changes anew: the ends of the first `n` running jobs, which are sorted."""
     for place in range(len(st.state_place_first)):
         st.state_place_first[place] = -1
+    st.state_i[N_AHEAD] = 0
     for i in range(n - 1, -1, -1):
         j = st.state_running_jobs[i]
         end = max(expected_end(st, j), st.state_f[NOW])
@@ -62,11 +64,11 @@ def count_free(st):
 
 @part
 def may_start(st, j):
-    """Tell whether the free room of all machines, taken together, holds job `j`."""
+    """Tell whether the free room of all machines may hold job `j`; if False, it does not."""
     for r in range(len(st.state_free)):
         if st.w_job_slot[j, r] > 0 and width(st, j) * st.w_job_slot[j, r] > st.state_free[r]:
             return False
-    return True
+    return most_slots(st, j) >= width(st, j)
 
 
 @part
@@ -91,6 +93,7 @@ def drop_claim(st, j):
     for entry in range(first, first + st.state_claim_entries[j]):
         _remove_change(st, st.state_entry_place[entry], 2 * entry)
         _remove_change(st, st.state_entry_place[entry], 2 * entry + 1)
+    st.state_i[N_AHEAD] -= 1
 
 
 @part
@@ -111,7 +114,11 @@ def claim_earliest(st, j):
 @part
 def claim_now(st, j):
     """Claim room for job `j` as it is now, for a start at once; False if there is none."""
-    if not may_start(st, j) or not _fits(st, j, AS_IT_IS):
+    if not may_start(st, j) or _most_beside(st, j) < width(st, j):
+        return False
+    if not _is_within_share(st, j, AS_IT_IS):
+        return False
+    if _count_slots(st, j, AS_IT_IS, _takes_first(st)) < width(st, j):
         return False
     _choose_places(st, j)
     return True
@@ -147,57 +154,69 @@ def _earliest_begin(st, j):
 
     The present, or the end of a claim or window: between two of them room only gets less. Infinity
     if there is none, as machines are lost. Machines are looked at one by one only where all of them
-    together, and its share, have room for it.
+    together, and its share, have room for it, and from the second time on only those on which a
+    claim begins or ends between.
     """
-    n_machines = st.state_mach_free.shape[0]
     together = len(st.state_place_first) - 1
-    begin = AS_IT_IS
+    share = st.state_mach_free.shape[0] + st.w_job_org[j]
+    begin, n_free, is_counted = AS_IT_IS, 0, False
+    change = after = later = st.state_place_first[together]
+    _free_now(st, TOGETHER, together)
     while True:
         moves = True
         while moves:
             before = begin
-            begin = _first_begin(st, j, together, begin)
+            begin, change = _first_begin(st, j, TOGETHER, change, begin)
             if st.state_i[HARD_CAPS]:
-                begin = _first_begin(st, j, n_machines + st.w_job_org[j], begin)
+                _free_now(st, AT_BEGIN, share)
+                begin, _ = _first_begin(st, j, AT_BEGIN, st.state_place_first[share], begin)
             if QUOTAS:
                 begin = _first_within_quota(st, j, begin)
             moves = st.state_i[HARD_CAPS] and begin > before
-        if begin == math.inf or _fits(st, j, begin):
+        if begin == math.inf:
             return begin
-        end = _next_end(st, st.state_place_first[together], begin)
+        if _is_within_share(st, j, begin) and (begin > AS_IT_IS or may_start(st, j)):
+            if is_counted:
+                n_free, after, later = _follow_slots(st, j, begin, n_free, after, later)
+            else:
+                n_free, after = _count_slots(st, j, begin, False), change
+                later = _first_from(st, change, planned_end(st, begin, j))
+                is_counted = begin > AS_IT_IS and not WINDOWS
+            if n_free >= width(st, j):
+                return begin
+        end = _next_end(st, change, begin)
         if WINDOWS:
             end = min(end, next_opening(st, max(begin, st.state_f[NOW])))
         begin = end
 
 
 @part
-def _first_begin(st, j, place, begin):
+def _first_begin(st, j, row, change, begin):
     """Return the first begin, from `begin` on, from which on a place has room for all of job `j`.
 
-    A time at which it lacks room lies in no window in which the job fits, so the search goes on
-    behind it.
+    And the first change of the place after it. ``state_room[row]`` is its room before `change`, and
+    follows. A time at which it lacks room lies in no window in which the job fits, so the search
+    goes on behind it.
     """
-    _free_now(st, place)
-    change = st.state_place_first[place]
     while True:
         end = planned_end(st, begin, j)
         while change >= 0 and st.state_change_time[change] <= begin:
-            _apply(st, AT_BEGIN, change)
+            _apply(st, row, change)
             change = st.state_change_next[change]
-        lacks, later, time = _lacks_room(st, AT_BEGIN, j), change, begin
-        if not lacks:
+        lacks, later, time = _lacks_room(st, row, j), change, begin
+        if not lacks and st.state_i[N_AHEAD] > 0:
             for r in range(len(st.state_free)):
-                st.state_room[WITHIN, r] = st.state_room[AT_BEGIN, r]
-        while not lacks and later >= 0 and st.state_change_time[later] < end:
-            _apply(st, WITHIN, later)
-            time = st.state_change_time[later]
-            lacks = not later & 1 and _lacks_room(st, WITHIN, j)
-            later = st.state_change_next[later]
+                st.state_room[WITHIN, r] = st.state_room[row, r]
+            while not lacks and later >= 0 and st.state_change_time[later] < end:
+                _apply(st, WITHIN, later)
+                time = st.state_change_time[later]
+                lacks = not later & 1 and _lacks_room(st, WITHIN, j)
+                later = st.state_change_next[later]
         if not lacks:
-            return begin
+            return begin, change
         begin = _next_end(st, later, time)
         if begin == math.inf:
-            return begin
+            return begin, change
 
 
 @part
@@ -252,6 +271,14 @@ def _is_within_quota(st, j, time):
 
 
 @part
+def _first_from(st, change, time):
+    """Return the first change at `time` or later, from `change` on in the list of a place."""
+    while change >= 0 and st.state_change_time[change] < time:
+        change = st.state_change_next[change]
+    return change
+
+
+@part
 def _next_end(st, change, time):
     """Return the time of the first end after `time`, from `change` on in the list of a place.
 
@@ -263,21 +290,87 @@ def _next_end(st, change, time):
 
 
 @part
-def _fits(st, j, begin):
-    """Tell whether job `j` fits from `begin` on until its expected end.
-
-    Sets the slots that stay free, and the least room, on all machines.
-    """
-    end, n_machines = planned_end(st, begin, j), st.state_mach_free.shape[0]
-    share = n_machines + st.w_job_org[j]
+def _is_within_share(st, j, begin):
+    """Tell whether its share and quotas have room for job `j` from `begin` to its expected end."""
+    end, share = planned_end(st, begin, j), st.state_mach_free.shape[0] + st.w_job_org[j]
     if st.state_i[HARD_CAPS] and _free_slots(st, j, share, begin, end) < width(st, j):
         return False
-    if QUOTAS and _exceeds_quota(st, j, begin, end) < math.inf:
-        return False
-    n_free = 0
-    for machine in range(n_machines):
+    return not (QUOTAS and _exceeds_quota(st, j, begin, end) < math.inf)
+
+
+@part
+def _count_slots(st, j, begin, until_enough):
+    """Count the slots of job `j` that stay free from `begin` to its expected end.
+
+    Sets the slots that stay free, and the least room, on all machines; with `until_enough` on the
+    first machines, that have enough of them.
+    """
+    end, n_free, n_slots = planned_end(st, begin, j), 0, width(st, j)
+    for machine in range(st.state_mach_free.shape[0]):
         n_free += _free_slots(st, j, machine, begin, end)
-    return n_free >= width(st, j)
+        if until_enough and n_free >= n_slots:
+            break
+    return n_free
+
+
+@inlined
+def _most_beside(st, j):
+    """Return how many slots of job `j` stay free at most if it starts now.
+
+    Only the machines are looked at that are claimed from later on, each once.
+    """
+    end, first, n_free = planned_end(st, AS_IT_IS, j), st.state_place_first[-1], most_slots(st, j)
+    if st.state_i[N_AHEAD] == 0:
+        return n_free
+    for is_marked in (False, True):
+        change = first
+        while change >= 0 and st.state_change_time[change] < end:
+            last = change >> 1
+            if not change & 1:
+                for entry in range(_first_entry(st, st.state_entry_job[last]), last):
+                    place = st.state_entry_place[entry]
+                    if place >= st.state_mach_free.shape[0]:
+                        continue
+                    if not is_marked:
+                        st.state_place_slots[place] = -1
+                    elif st.state_place_slots[place] < 0:
+                        n_free -= most_slots_on(st, j, place)
+                        n_free += _free_slots(st, j, place, AS_IT_IS, end)
+            change = st.state_change_next[change]
+    return n_free
+
+
+@inlined
+def _follow_slots(st, j, begin, n_free, after, later):
+    """Count the slots that stay free if job `j` begins at `begin`: `n_free` were it earlier.
+
+    On the machines of the changes from `after` on up to `begin`, and from `later` on up to the end.
+    Return the count, and the first changes, of all machines, after `begin` and from the end on.
+    """
+    end, n = planned_end(st, begin, j), 0
+    while after >= 0 and st.state_change_time[after] <= begin:
+        n_free, n = _leave_out(st, after, n_free, n)
+        after = st.state_change_next[after]
+    while later >= 0 and st.state_change_time[later] < end:
+        n_free, n = _leave_out(st, later, n_free, n)
+        later = st.state_change_next[later]
+    for i in range(n):
+        n_free += _free_slots(st, j, st.state_recount[i], begin, end)
+    return n_free, after, later
+
+
+@part
+def _leave_out(st, change, n_free, n):
+    """Leave the machines of a change out of the count `n_free`; list them after `n` others."""
+    last = change >> 1  # the entry of all machines
+    for entry in range(_first_entry(st, st.state_entry_job[last]), last):
+        place = st.state_entry_place[entry]
+        if place < st.state_mach_free.shape[0] and st.state_place_slots[place] >= 0:
+            n_free -= st.state_place_slots[place]
+            st.state_place_slots[place] = -1
+            st.state_recount[n] = place
+            n += 1
+    return n_free, n
 
 
 @part
@@ -291,7 +384,7 @@ def _free_slots(st, j, place, begin, end):
     if is_machine and not _may_hold(st, j, place, begin, end):
         st.state_place_slots[place] = 0
         return 0
-    _free_now(st, place)
+    _free_now(st, AT_BEGIN, place)
     change = st.state_place_first[place]
     while change >= 0 and st.state_change_time[change] <= begin:
         _apply(st, AT_BEGIN, change)
@@ -309,7 +402,7 @@ def _free_slots(st, j, place, begin, end):
         slot = st.w_job_slot[j, r]
         if slot > 0 and n_slots * slot > min_room[place, r]:
             n_slots = max(min_room[place, r], 0) // slot
-    if CHOOSES and st.state_i[CONSTRAINED] and is_machine and begin == AS_IT_IS:
+    if CHOOSES and st.state_i[CONSTRAINED] and is_machine and begin == AS_IT_IS and n_slots > 0:
         n_slots = min(n_slots, n_by_devices(st, st.w_job_slot, j, place))
     st.state_place_slots[place] = n_slots
     return n_slots
@@ -335,17 +428,17 @@ def _is_absent(st, machine, is_planned):
 
 
 @part
-def _free_now(st, place):
-    """Set the room of a place as it is now: of a machine, of a share, or of all machines."""
+def _free_now(st, row, place):
+    """Set ``state_room[row]`` to that of a place now: of a machine, a share, or all machines."""
     n_machines = st.state_mach_free.shape[0]
     for r in range(len(st.state_free)):
         if place < n_machines:
-            st.state_room[AT_BEGIN, r] = st.state_mach_free[place, r]
+            st.state_room[row, r] = st.state_mach_free[place, r]
         elif place < len(st.state_place_first) - 1:
             org = place - n_machines
-            st.state_room[AT_BEGIN, r] = st.c_org_cap[org, r] - st.state_org_used[org, r]
+            st.state_room[row, r] = st.c_org_cap[org, r] - st.state_org_used[org, r]
         else:
-            st.state_room[AT_BEGIN, r] = st.state_free[r]
+            st.state_room[row, r] = st.state_free[r]
 
 
 @part
@@ -371,9 +464,8 @@ def _lacks_room(st, row, j):
 @part
 def _choose_places(st, j):
     """Fill the entries of the claim of job `j`, whose free slots have been counted."""
-    n_machines, together = st.state_mach_free.shape[0], len(st.state_place_first) - 1
-    first, left = _first_entry(st, j), width(st, j)
-    entry, machine = first, -1
+    left = width(st, j)
+    entry, machine = _first_entry(st, j), -1
     while left > 0:
         machine = _next_machine(st, j, machine)
         n_slots = min(st.state_place_slots[machine], left)
@@ -381,26 +473,55 @@ def _choose_places(st, j):
         left -= n_slots
         _fill_entry(st, j, entry, machine, n_slots)
         entry += 1
+    _close_claim(st, j, entry)
+
+
+@part
+def claim_pinned(st, j):
+    """Fill the entries of the claim of pinned job `j`, which is to start where it fits."""
+    slot, entry = st.w_stage_task0[st.w_job_stage0[j]], _first_entry(st, j)
+    end = slot + width(st, j)
+    while slot < end:
+        machine, n_slots = st.state_pin_machine[slot], 0
+        while slot < end and st.state_pin_machine[slot] == machine:
+            slot += 1
+            n_slots += 1
+        _fill_entry(st, j, entry, machine, n_slots)
+        entry += 1
+    _close_claim(st, j, entry)
+
+
+@part
+def _close_claim(st, j, entry):
+    """Fill the last entries of the claim of job `j`, from `entry` on: of its share, and of all."""
+    n_machines, together = st.state_mach_free.shape[0], len(st.state_place_first) - 1
     if st.state_i[HARD_CAPS]:
         _fill_entry(st, j, entry, n_machines + st.w_job_org[j], width(st, j))
         entry += 1
     _fill_entry(st, j, entry, together, width(st, j))
-    st.state_claim_entries[j] = entry + 1 - first
+    st.state_claim_entries[j] = entry + 1 - _first_entry(st, j)
 
 
 @part
 def _fill_entry(st, j, entry, place, n_slots):
+    st.state_entry_job[entry] = j
     st.state_entry_place[entry] = place
     st.state_entry_slots[entry] = n_slots
     for r in range(len(st.state_free)):
         st.state_entry_room[entry, r] = n_slots * st.w_job_slot[j, r]
 
 
+@part
+def _takes_first(st):
+    """Tell whether jobs take the first machines with free slots."""
+    rule = st.state_i[MACHINE_CHOICE]
+    return rule != BEST_FIT and rule != LEAST_DOT and rule != FASTEST
+
+
 @inlined
 def _next_machine(st, j, machine):
     """Return the machine that takes tasks of job `j` after `machine`, of those with free slots."""
-    rule = st.state_i[MACHINE_CHOICE]
-    if rule != BEST_FIT and rule != LEAST_DOT and rule != FASTEST:
+    if _takes_first(st):
         machine += 1
         while st.state_place_slots[machine] == 0:
             machine += 1
@@ -436,6 +557,7 @@ def _list_claim(st, j, begin):
     for entry in range(first, first + st.state_claim_entries[j]):
         _insert_change(st, st.state_entry_place[entry], 2 * entry, begin)
         _insert_change(st, st.state_entry_place[entry], 2 * entry + 1, end)
+    st.state_i[N_AHEAD] += 1
 
 
 @part

@@ -16,17 +16,14 @@ from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.rigid.replan_registers import (
     CLOCK,
     DEPTH,
-    FIRST_WINDOW,
     HORIZON,
-    KILL_WAIT,
-    LINEAR,
-    N_EXPECTED,
     N_FREE,
     N_RECORDS,
     N_STEPS,
     RESOLUTION,
     WINDOW,
 )
+from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, UNIT
 from sim.engine.kernels.windows import UNFORESEEN, is_closed, next_begin, next_end
 
@@ -71,13 +68,12 @@ def list_free(st):
 
 @part
 def may_fit(st, j):
-    """Tell whether job `j` may fit what is free, on whatever nodes, and its cap.
-
-    Of what is free only in pools.
-    """
+    """Tell whether job `j` may fit what is free, on whatever nodes, and its cap."""
     if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
         return False
-    return not st.state_i[UNIT] or job_width(st, j) <= st.state_replan[N_FREE]
+    if st.state_i[UNIT]:
+        return job_width(st, j) <= st.state_replan[N_FREE]
+    return not GANGS or most_slots(st, j) >= job_width(st, j)
 
 
 @part
@@ -135,37 +131,48 @@ def list_room(st, j):
     for node in range(len(room)):
         room[node] = 0
         if allowed[node]:
-            room[node] = _room(st, j, free, node)
-            if CHOOSES and st.state_i[CONSTRAINED]:  # of each device, as it is now
+            room[node] = room_on(st, j, free, node)
+            if CHOOSES and st.state_i[CONSTRAINED] and room[node] > 0:  # of devices, as now
                 room[node] = min(room[node], n_by_devices(st, st.w_job_slot, j, node))
         total += room[node]
     return total
 
 
 @part
-def _room(st, j, free, node):
+def room_on(st, j, free, node):
+    """Count the tasks of job `j` that fit what is free on a node."""
     if st.state_i[UNIT]:
         return free[node, 0]
+    for r in range(st.c_alignment_scale.shape[1]):
+        if 0 < job_demand(st, j, r) > free[node, r]:
+            return 0
     room = UNLIMITED
     for r in range(st.c_alignment_scale.shape[1]):
         demand = job_demand(st, j, r)
         if demand > 0:
-            room = min(room, max(free[node, r], 0) // demand)
-    return job_width(st, j) if room == UNLIMITED else room
+            room = min(room, free[node, r] // demand)
+    if room == UNLIMITED:
+        room = job_width(st, j)
+    return min(room, 1) if st.w_job_one_per_node[j] else room
 
 
 @part
 def choose_nodes(st, j):
     """Choose nodes for job `j`, which fits, from their room, by consecutive best fit.
 
-    From the shortest row of nodes that suffices, or the longest: the tightest single node that
-    takes all that is left, or nodes from the row's begin. ``state_node_tasks`` gets the tasks.
+    Those of the least weight come first. Of one weight, from the shortest row of nodes that
+    suffices, or the longest: the tightest single node that takes all that is left, or nodes from
+    the row's begin. ``state_node_tasks`` gets the tasks.
     """
-    left, n_rows = job_width(st, j), _list_rows(st)
+    left, level, n_rows = job_width(st, j), 0, _list_rows(st, 0)
     room, tasks = st.state_node_room, st.state_node_tasks
     tasks[:] = 0
     while left > 0:
         row = _best_row(st, n_rows, left)
+        if CHOOSES and row < 0:  # all nodes of this weight are taken
+            level += 1
+            n_rows = _list_rows(st, level)
+            continue
         first, end, best = st.state_row_bound[2 * row], st.state_row_bound[2 * row + 1], -1
         if not st.state_i[UNIT]:  # a slot takes one: those from the row's begin
             for node in range(first, end):
@@ -181,12 +188,14 @@ def choose_nodes(st, j):
 
 
 @inlined
-def _list_rows(st):
-    """List the rows of consecutive nodes with room; return their number."""
+def _list_rows(st, level):
+    """List the rows of consecutive nodes of a weight with room; return their number."""
     room, bound, rows = st.state_node_room, st.state_row_bound, st.state_row_room
     n_bounds, before = 0, 0
     for node in range(len(room)):  # no branches: they would often be mispredicted
         has_room = int(room[node] > 0)
+        if CHOOSES:
+            has_room &= int(st.c_mach_level[node] == level)
         bound[n_bounds] = node
         n_bounds += has_room ^ before
         before = has_room
@@ -236,80 +245,6 @@ def is_completing(st):
         if st.state_node_tasks[node] > 0 and st.state_node_completing[node] > 0:
             return True
     return False
-
-
-@part
-def expected_start(st, now, j, may_wait):
-    """Choose nodes for job `j` among the allowed ones; return when it could start there, s.
-
-    Now, or at the expected end of a running job; -1 if it can't. Reservations are not looked at.
-    """
-    width = job_width(st, j)
-    room = list_room(st, j)
-    if room >= width:
-        choose_nodes(st, j)
-        return now
-    if not may_wait:
-        return NEVER
-    running = st.state_expected_jobs
-    if not st.state_i[UNIT]:
-        st.state_node_future[:] = st.state_node_now
-    first, aligned, n = st.p_replan[FIRST_WINDOW], 0, st.state_replan[N_EXPECTED]
-    window, i = first, 0
-    while i < n:
-        last = NEVER
-        while i < n:
-            other = running[i]
-            i += 1
-            gained = _remove(st, other, j)
-            if gained < 0:
-                continue  # passed over, whatever its end
-            last = st.state_job_expected_end[other]
-            if aligned == 0:
-                aligned = last + first - last % first
-            room += gained
-            if i < n and st.state_job_expected_end[running[i]] > aligned + window:
-                break  # by the next running job, wherever it runs
-        if last == NEVER:
-            return NEVER
-        while True:
-            window += st.p_replan[LINEAR] if st.p_replan[LINEAR] > 0 else window
-            if i == n or st.state_job_expected_end[running[i]] <= aligned + window:
-                break
-        if room >= width:
-            choose_nodes(st, j)
-            return last if last > now else max(last + st.p_replan[KILL_WAIT], now + 1)
-    return NEVER
-
-
-@inlined
-def _remove(st, other, j):
-    """Let running job `other` end in the future; return how many more tasks of job `j` fit.
-
-    -1 if no node of it is allowed: then nothing is changed.
-    """
-    nodes, allowed, room = st.state_task_node, st.state_node_allowed, st.state_node_room
-    first = st.w_stage_task0[st.w_job_stage0[other]]
-    end, n_allowed = first + job_width(st, other), 0
-    if st.state_i[UNIT]:
-        for entry in range(first, end):
-            room[nodes[entry]] += allowed[nodes[entry]]
-            n_allowed += allowed[nodes[entry]]
-        return n_allowed if n_allowed > 0 else -1
-    for entry in range(first, end):
-        n_allowed += allowed[nodes[entry]]
-    if n_allowed == 0:
-        return -1
-    gained, future = 0, st.state_node_future
-    for entry in range(first, end):
-        node = nodes[entry]
-        for r in range(future.shape[1]):
-            future[node, r] += job_demand(st, other, r)
-        if allowed[node]:
-            more = _room(st, j, future, node)
-            gained += more - room[node]
-            room[node] = more
-    return gained
 
 
 @inlined
