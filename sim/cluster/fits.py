@@ -230,6 +230,13 @@ def _check_tasks(
     stage = int(np.argmin(fits))
     may_host = allowed[stage] > 0
     suffix = "" if may_host.all() else f" that it may run on ({_runs_on(workload, stage)})"
+    if not may_host.any():
+        _fail(
+            f"{_stage(workload, stage)} may run on no machine of the cluster (class "
+            f"{_runs_on(workload, stage) or 'any'}, in its job's partition); give the cluster "
+            "such a machine, or drop the job",
+            "demand too large",
+        )
     largest = shapes[may_host].max(axis=0)
     over = np.flatnonzero(demand[stage] > largest)
     if len(over):
