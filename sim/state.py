@@ -66,7 +66,9 @@ def recorded_state(workload: Workload, cluster: Cluster, moments_s: F8 | None = 
         lacking = "machines have no names (cluster.shape: nodes)"
         if NODE_LIST not in workload.stages.column_names:
             lacking = "jobs name no nodes (sacct: NodeList)"
-        raise InputError(f"a state needs to know where jobs ran, and the {lacking}", rule="no nodes")
+        raise InputError(
+            f"a state needs to know where jobs ran, and the {lacking}", rule="no nodes"
+        )
     machine, is_known = _machines(workload, cluster)
     placed_s = column_or_default(workload.jobs, RECORDED[0]).copy()
     placed_s[~is_known] = np.nan
