@@ -101,6 +101,7 @@ def trials(
         before = _begun(arrays)
         waiting = (arrays["state_job_ready_head"] >= 0) & (arrays["state_job_wait_queue"] >= 0)
         waiting &= ~before
+        late = _late(arrays, state, zero_s)
         arrays["state_i"][layout.TRIES] = 1
         run(record, changed, -2)
         started = np.flatnonzero(_begun(arrays) & ~before)
@@ -109,7 +110,7 @@ def trials(
             np.flatnonzero(waiting),
             started,
             tuple(_machines(arrays, task0, j) for j in started.tolist()),
-            _late(arrays, state, zero_s),
+            late,
         )
         kept.restore()
         code = alternate(run, record, changed, begun, recorder, policy, [], first=-2)
