@@ -101,6 +101,7 @@ def trials(
         before = _has_begun(arrays)
         waiting = (arrays["state_job_ready_head"] >= 0) & (arrays["state_job_wait_queue"] >= 0)
         waiting &= ~before
+        late = _late(arrays, state, zero_s)
         arrays["state_i"][layout.TRIES] = 1
         run(record, changed, -2)
         started = np.flatnonzero(_has_begun(arrays) & ~before)
@@ -109,7 +110,7 @@ def trials(
             np.flatnonzero(waiting),
             started,
             tuple(_machines(arrays, task0, j) for j in started.tolist()),
-            _late(arrays, state, zero_s),
+            late,
         )
         saved.restore()
         code = alternate(run, record, changed, opened, recorder, policy, [], first=-2)

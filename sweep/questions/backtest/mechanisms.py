@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import policies
 from sim.base.arrays import F8, ranges
+from sim.cluster.allowed import has_tiers
 from sim.cluster.caps import Cap
 from sim.cluster.cluster import Cluster
 from sim.cluster.faults import NO_OUTAGES
@@ -93,7 +94,7 @@ def _is_other(cap: Cap) -> bool:
 
 def _tiers(model: Model) -> Model | None:
     rules, tiers = model.cluster.rules, getattr(model.policy, "tiers", None)
-    if len({rule.tier for rule in rules.values()}) < 2 and not tiers:
+    if not has_tiers(model.cluster) and not tiers:
         return None
     equal = {name: dataclasses.replace(rule, tier=1) for name, rule in rules.items()}
     policy: Any = model.policy
