@@ -17,7 +17,6 @@ from tests.examples import COMPILED_WIDE
 from tests.sweep.questions.backtest.recorded import SMALL, two_nodes, workload_of
 from tests.sweep.small import Command
 
-
 pytestmark = pytest.mark.skipif(
     COMPILED_WIDE, reason="a trial runs the variant of its own features, with and without plans"
 )
