@@ -195,8 +195,8 @@ class _Gangs:
             self.size = self.size[self.rows]
             first = job_stage0(workload)[:-1]
             self.slot = np.maximum.reduceat(demand, first, axis=0)[self.rows]
-            one = workload.columns.job_one_per_node[self.rows]
-            self.at_most = np.where(one, 1, self.size)  # of a machine
+            is_single = workload.columns.job_one_per_node[self.rows]
+            self.at_most = np.where(is_single, 1, self.size)  # of a machine
 
 
 def _demands(workload: Workload, cluster: Cluster) -> tuple[I8, F8, tuple[str, ...]]:
@@ -230,6 +230,13 @@ def _check_tasks(
     stage = int(np.argmin(fits))
     may_host = allowed[stage] > 0
     suffix = "" if may_host.all() else f" that it may run on ({_runs_on(workload, stage)})"
+    if not may_host.any():
+        _fail(
+            f"{_stage(workload, stage)} may run on no machine of the cluster (class "
+            f"{_runs_on(workload, stage) or 'any'}, in its job's partition); give the cluster "
+            "such a machine, or drop the job",
+            "demand too large",
+        )
     largest = shapes[may_host].max(axis=0)
     over = np.flatnonzero(demand[stage] > largest)
     if len(over):

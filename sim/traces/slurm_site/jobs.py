@@ -21,6 +21,7 @@ from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.machines import Node
 from sim.traces.slurm_site.slurm_conf import Record
 from sim.traces.slurm_site.spread import NODES_USED, ONE_PER_NODE, spread_tasks, with_nodes_used
+from sim.traces.slurm_site.whole_nodes import demand_whole_nodes
 from sim.transforms.parts import rebuild
 from sim.workload.schema import DEMAND_PREFIX, EXCLUSIVE, PARTITION, RESERVATION, RUNS_ON
 from sim.workload.tables import names, values, with_column
@@ -134,9 +135,8 @@ def _with_requests(
     requested = [
         _option(command, "partition") or text for command, text in zip(commands, queue, strict=True)
     ]
-    jobs = _with_text(
-        jobs, PARTITION.name, [_partition(folder, text, partitions) for text in requested]
-    )
+    partition = [_partition(folder, text, partitions) for text in requested]
+    jobs = _with_text(jobs, PARTITION.name, partition)
     is_exclusive = np.array([bool(_option(command, "exclusive")) for command in commands])
     if is_exclusive.any():
         jobs = with_column(jobs, EXCLUSIVE.name, is_exclusive)
@@ -159,6 +159,7 @@ def _with_requests(
         stages = _with_text(
             stages, RUNS_ON.name, [runs_on[job] for job in values(stages, "job").tolist()]
         )
+    stages = demand_whole_nodes(stages, is_exclusive, partition, runs_on, nodes)
     for resource, is_known in (("mem", has_mem), ("gpu", any(node.gpus for node in nodes))):
         if not is_known and DEMAND_PREFIX + resource in stages.column_names:
             stages = stages.drop_columns([DEMAND_PREFIX + resource])

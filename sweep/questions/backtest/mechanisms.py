@@ -121,9 +121,9 @@ def _whole_nodes(model: Model) -> Model | None:
 
 def _like(policy: policies.Policy, name: str, **more: Any) -> policies.Policy:
     """Build another policy with the settings that it has in common with one."""
-    given: dict[str, Any] = dataclasses.asdict(policy)
+    options: dict[str, Any] = dataclasses.asdict(policy)
     known = {field.name for field in dataclasses.fields(type(policies.build(name)))}
-    same = {key: value for key, value in given.items() if key in known and key != "order"}
+    same = {key: value for key, value in options.items() if key in known and key != "order"}
     return policies.build(name, **same, **more)
 
 
@@ -258,4 +258,4 @@ MECHANISMS: Mapping[str, Change] = {
     "maintenance and outages": _windows,
     "features": _features,
 }
-"""What a site may have, by name, and the change of its model that takes it out."""
+"""Mechanisms that a site may have, by name, and the change of its model that takes it out."""

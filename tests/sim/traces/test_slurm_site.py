@@ -280,7 +280,7 @@ def test_jobs_have_what_they_asked_for(tmp_path):
     w = site(tmp_path).workload
     assert column(w, "partition") == ["batch", "quick|batch", "batch", "gpu"]
     assert column(w, "exclusive") == [False, False, True, False]
-    assert column(w, "demand_cpu", "stages") == [2, 2, 2, 2]
+    assert column(w, "demand_cpu", "stages") == [2, 2, 4, 2]  # a whole node has 4 at least
     assert column(w, "demand_gpu", "stages") == [0, 0, 0, 1]
     assert column(w, "runs_on", "stages") == ["", "n|g", "", "g"]
     assert column(w, "kind", "job_edges") == ["afterok"]
