@@ -40,7 +40,7 @@ from sim.engine.layout.columns import (
     scale_fields,
     weighted_work,
 )
-from sim.engine.layout.features import event_capacity, registers, select_features
+from sim.engine.layout.features import event_capacity, may_share, registers, select_features
 from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.partitions import tiers_in_order
 from sim.engine.layout.pins import pin_fields
@@ -95,7 +95,7 @@ def lay_out(
     set_registers(flags, columns, cluster, plan, resources, quantum)
     groups, in_pools = cap_groups(columns, cluster), len(np.unique(mach_pool)) > 1
     features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
-    features = shared if features < shared else features
+    features = shared if may_share(features, shared) else features
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.preemption is not None or bool(len(cluster.outages))

@@ -110,9 +110,9 @@ def _checks(
 def _compare_strategy_files(
     folder: SweepFolder, replayed: Replay, remade: SweepFolder
 ) -> Iterator[FileCheck]:
-    of_jobs = plugins.constants(plugins.STRATEGIES, "JOB_FILES")
+    job_files = plugins.constants(plugins.STRATEGIES, "JOB_FILES")
     for name in strategy_files():
-        if name in of_jobs:
+        if name in job_files:
             _copy(folder, remade, name)
             if (folder.path / name).exists():
                 yield FileCheck(name, "not compared", "it is made from the jobs of each cell")
