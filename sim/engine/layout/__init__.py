@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -293,8 +294,9 @@ def allocate(
 ) -> dict[str, NDArray[Any]]:
     """Return all fields in their order: `inputs`, and the others at their initial values."""
     fields, left = {}, set(inputs)
-    for name, code, dims, fill in FIELDS:
-        shape = [_extent(dim.strip(), sizes, conditions_met) for dim in dims.split(",")]
+    extents = {dim: _extent(dim, sizes, conditions_met) for dim in {*chain(*_DIMS)}}
+    for (name, code, dims, fill), axes in zip(FIELDS, _DIMS, strict=True):
+        shape = [extents[dim] for dim in axes]
         if fill is not None:
             fields[name] = filled(shape, fill, code)  # type: ignore[arg-type]  # none is *
             continue
@@ -302,12 +304,19 @@ def allocate(
             raise ValueError(f"no value for the field {name}")
         left.remove(name)
         array = inputs[name]
-        if any(n not in (length, None) for n, length in zip(shape, array.shape, strict=False)):
+        if tuple(shape) != array.shape and not _fits(array, shape):
             raise ValueError(f"{name} has shape {array.shape}; FIELDS says {dims}: {shape}")
         fields[name] = _frozen(array) if name.startswith(READ_ONLY) else array
     if left:
         raise ValueError(f"no fields, or fields with an initial value in FIELDS: {sorted(left)}")
     return fields
+
+
+_DIMS = tuple(tuple(dim.strip() for dim in dims.split(",")) for _, _, dims, _ in FIELDS)
+
+
+def _fits(array: NDArray[Any], shape: Sequence[int | None]) -> bool:
+    return all(n in (length, None) for n, length in zip(shape, array.shape, strict=False))
 
 
 def _extent(dim: str, sizes: Mapping[str, int], conditions_met: Collection[str]) -> int | None:
