@@ -167,7 +167,7 @@ def write(
             headline_tables=headline_tables.to_markdown(headlines),
         ),
         HTML: environment.get_template("report.html.j2").render(
-            context, **report_page.context(summary, findings, job_data, sections)
+            context, **report_page.context(summary, findings, job_data, sections, verdicts)
         ),
     }
     for name, text in pages.items():

@@ -142,7 +142,8 @@ def _answer(sweep: Sweep) -> list[str]:
     if answers:
         lines = [line for section in answers for line in section.sentences]
         more = len(lines) - MAX_SENTENCES
-        return [*lines[:MAX_SENTENCES], *([f"{more} more are below."] if more > 0 else [])]
+        below = [f"{more} more {'is' if more == 1 else 'are'} below."] if more > 0 else []
+        return [*lines[:MAX_SENTENCES], *below]
     if not sweep.verdicts:
         return ["No cell has a result that could be judged."]
     if len(sweep.verdicts) == 1:
