@@ -402,9 +402,9 @@ def _free_slots(st, j, place, begin, end):
         slot = st.w_job_slot[j, r]
         if slot > 0 and n_slots * slot > min_room[place, r]:
             n_slots = max(min_room[place, r], 0) // slot
-    if CHOOSES and st.state_i[CONSTRAINED] and is_machine and begin == AS_IT_IS:
-        if n_slots > 0:
-            n_slots = min(n_slots, n_by_devices(st, st.w_job_slot, j, place))
+    is_now = is_machine and begin == AS_IT_IS
+    if CHOOSES and st.state_i[CONSTRAINED] and is_now and n_slots > 0:
+        n_slots = min(n_slots, n_by_devices(st, st.w_job_slot, j, place))
     st.state_place_slots[place] = n_slots
     return n_slots
 

@@ -26,21 +26,17 @@ from sim.engine.kernels.rigid.gang import begin_gang
 from sim.engine.kernels.rigid.replan_ends import begin_ends, choose_after, expected_start
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
-    allow_unreserved,
     allow_usable,
     avoid_completing,
-    begin_table,
     choose_nodes,
     drop_closed,
     is_completing,
-    is_reserved,
     is_within_cap,
     job_width,
     limit_s,
     list_free,
     list_room,
     may_fit,
-    reserve_chosen,
     take_chosen,
 )
 from sim.engine.kernels.rigid.replan_registers import (
@@ -70,6 +66,12 @@ from sim.engine.kernels.rigid.replan_registers import (
     RESERVED,
     WAKE,
     WINDOW,
+)
+from sim.engine.kernels.rigid.replan_table import (
+    allow_unreserved,
+    begin_table,
+    is_reserved,
+    reserve_chosen,
 )
 from sim.engine.kernels.rigid.rigid import begin_merge, is_holding, next_merged
 from sim.engine.kernels.state import HARD_CAPS, N_ARRIVED, N_HOLES, N_SCAN, NOW, UNIT

@@ -33,7 +33,7 @@ def begin_ends(st, j):
     first, now = st.state_node_first, st.state_node_now
     for node in range(len(first)):
         first[node] = room_on(st, j, now, node)
-        if CHOOSES and st.state_i[CONSTRAINED] and first[node] > 0:  # of devices, as they are now
+        if CHOOSES and st.state_i[CONSTRAINED] and first[node] > 0:  # of each device, as now
             first[node] = min(first[node], n_by_devices(st, st.w_job_slot, j, node))
     st.state_node_later[:] = first
     if not st.state_i[UNIT]:
