@@ -6,7 +6,7 @@ from typing import Literal
 
 from sim.cluster.cluster import Cluster
 from sim.engine.clock import run_on_own_clock
-from sim.engine.plan import Scheduler
+from sim.engine.plan import Scheduler, State
 from sim.engine.simulate import simulate as run
 from sim.result import Result
 from sim.workload.workload import Workload
@@ -19,6 +19,7 @@ def simulate(
     *,
     seed: int = 0,
     record: Literal["jobs", "tasks"] = "tasks",
+    state: State | None = None,
 ) -> Result:
     """Run `workload` on `cluster` under `policy`.
 
@@ -40,6 +41,8 @@ def simulate(
     record : {"jobs", "tasks"}
         "tasks" records when and where each task ran, which metrics need; "jobs" does not, and
         saves 20 bytes and some 10 ns a task.
+    state : State, optional
+        What ran before the scheduler begins, and where (`sim.state`), on the workload's clock.
 
     Returns
     -------
@@ -54,5 +57,6 @@ def simulate(
     DeadlockError
         If jobs are left that can never go on.
     """
-    fields = run_on_own_clock(run, workload, cluster, policy, seed=seed, record=record)
+    own = None if state is None else state.later(-workload.origin_s)
+    fields = run_on_own_clock(run, workload, cluster, policy, seed=seed, record=record, state=own)
     return Result(**fields)

@@ -40,7 +40,8 @@ class Prioritizing(Policy):
     weight_age, weight_job_size, weight_fair_share, weight_partition, weight_qos : float
         Weights of the factors.
     max_age_s : float
-        Wait at which the factor of age is 1, s.
+        Wait at which the factor of age is 1, s. It counts from when a job is eligible: not while it
+        waits for a begin time or other jobs (Slurm without PriorityFlags=ACCRUE_ALWAYS).
     favor_small : bool
         False: the factor of size is the mean of the job's part of all CPUs and one node's of all
         nodes. True: one less that.
@@ -141,12 +142,9 @@ class Priorities:
         setting[record.WEIGHT_FAIR_SHARE] = policy.weight_fair_share
         setting[record.PERIOD], setting[record.DECAY] = policy.calc_period_s, decay
         # a plan may be filled for a world without views, which tells the kernel's variant
-        view = world.view or {
-            name: np.zeros(len(width)) for name in ("submit", "start", "done_work")
-        }
+        view = world.view or {name: np.zeros(len(width)) for name in ("start", "done_work")}
         inputs = shares.arrays | {
             "w_setting": setting,
-            "w_submit": view["submit"],
             "w_start": view["start"],
             "w_done_work": view["done_work"],
             "w_association": np.array([index[pair] for pair in pairs]),

@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from policies.backfill.cycles import Cycles, cycle_options
 from policies.backfill.estimates import expect_runs
-from policies.base import Policy
 from policies.estimates.by_duration import SOURCES
 from policies.knows import Knows
 from policies.registry import register
@@ -27,7 +27,7 @@ _Seconds = Annotated[int, Between(1)]
 
 @register("slurm")
 @dataclass(frozen=True)
-class Slurm(Policy):
+class Slurm(Cycles):
     """Slurm's scheduler, modelled on version 22.05 (SchedMD, 2022); `fit` is ignored.
 
     Jobs start at its cycles, not at events. The main loop polls each second and starts jobs in
@@ -38,9 +38,8 @@ class Slurm(Policy):
     seed. Names in parentheses are Slurm's (`slurm.conf`, SchedulerParameters); the defaults are
     Slurm's as well.
 
-    Not modelled: preemption, licences, features and classes of nodes, job arrays, several
-    partitions, advance reservations, and cycles that end before all jobs are tried (bf_max_time,
-    bf_yield_interval).
+    A job of several partitions is one entry of the queue, in Slurm one in each. Passes of the main
+    loop take no time (max_sched_time).
 
     Attributes
     ----------
@@ -60,8 +59,8 @@ class Slurm(Policy):
         Number of jobs that a cycle of the backfill thread tries (bf_max_job_test), and steps of its
         table of reservations (bf_node_space_size).
     reserve : int
-        Number of jobs that get a reservation; 0 for all (bf_job_part_count_reserve). Others start
-        only if they can now.
+        Number of jobs of each partition that get a reservation; 0 for all
+        (bf_job_part_count_reserve). Others start only if they can now.
     linear_s : int
         Growth of the window in which expected ends are taken together, s (bf_window_linear); 0 for
         30 s that double.
@@ -128,7 +127,10 @@ class Slurm(Policy):
         phase = world.rng("phases of Slurm's cycles")
         lengths = world.rng("lengths of Slurm's cycles")
         factors: F8 = -maths.log1p(-lengths.random(N_FACTORS))
+        options = cycle_options(self, columns, world.cluster)
+        options["max_s"] = self.max_s or self.interval_s
         plan.replan = Replan(
+            **options,
             plans=self.backfill,
             interval_s=self.interval_s,
             cycle_s=self.cycle_s,

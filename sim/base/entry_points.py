@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 KINDS = (
     *("policies", "readers", "generators", "transforms", "evaluators", "metrics"),
-    *("strategies", "sections", "studies", "verbs", "workload_verbs", "options", "published"),
+    *("strategies", "sections", "studies", "changes", "verbs", "workload_verbs", "options"),
+    "published",
 )
 """Kinds of plug-ins that packages may install."""
 PREFIX = "cluster_sweep."

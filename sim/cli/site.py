@@ -1,4 +1,4 @@
-"""Verb that reads a site of Slurm and writes its cluster, policy and jobs (site)."""
+"""Verb that reads a site of Slurm or Kueue and writes its cluster, policy and jobs (site)."""
 
 from __future__ import annotations
 
@@ -25,23 +25,29 @@ def _add_site(parser: argparse.ArgumentParser) -> None:
 
 def _site(args: argparse.Namespace) -> None:
     """Read a site; print its size, and what was not understood."""
-    from sim.traces.slurm_site.pseudonyms import Pseudonyms  # late: `--help` answers at once
-    from sim.traces.slurm_site.site import read_site, write_site
+    from sim.traces.sites import read_site  # late: `--help` answers at once
+    from sim.traces.sites.pseudonyms import Pseudonyms
+    from sim.traces.sites.site import LINKED, write_site
 
     out = Path(args.out)
     pseudonyms = Pseudonyms(Path(args.pseudonyms) if args.pseudonyms else None)
     if args.pseudonyms and out.resolve() in Path(args.pseudonyms).resolve().parents:
         raise InputError("--pseudonyms: keep the file outside of --out, which it would give away")
-    site = read_site(Path(args.source), pseudonyms=pseudonyms)
+    site = read_site(Path(args.source), pseudonyms)
     written = write_site(site, out, args.name)
     pseudonyms.write()
     cpus, gpus = (sum(getattr(node, column) for node in site.nodes) for column in ("cpus", "gpus"))
-    print(f"{len(site.nodes):,} nodes, {cpus:,} CPUs, {gpus:,} GPUs")
+    print(f"{len(site.nodes):,} nodes, {cpus:,.10g} CPUs, {gpus:,.10g} GPUs, of {site.scheduler}")
     if site.workload is not None:
-        print_workload(site.workload, "sacct.txt")
+        print_workload(site.workload, site.log)
+    for line in site.warnings:
+        print(line)
     print(f"not understood or missing: {len(site.notes)}, in {out / 'not_understood.txt'}")
     for path in written:
         print(f"written to {path}")
+    for link in (out / f"{group}.yaml" for group in LINKED):
+        if link not in written:
+            print(f"left out: {link}, a link to {link.stem}/{args.name}.yaml, can't be made there")
     if site.workload is not None:
         print(
             f"next: python -m sweep backtest --config-dir {out} trace={args.name} "
@@ -51,8 +57,8 @@ def _site(args: argparse.Namespace) -> None:
 
 SITE = Verb(
     "site",
-    "read a site of Slurm: cluster, policy and jobs",
-    "Read a site's slurm.conf, limits and accounting; write them as options of a sweep.",
+    "read a site of Slurm or Kueue: cluster, policy and jobs",
+    "Read a site's configuration, limits and accounting; write them as options of a sweep.",
     """example:
   python -m sim site exports --out twin
   python -m sweep backtest --config-dir twin trace=site policy=site""",

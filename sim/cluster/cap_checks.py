@@ -9,9 +9,9 @@ import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
-from sim.cluster.allowed import job_nodes, unadmitted_jobs
-from sim.cluster.cap_groups import MAX_CAP, Groups, cap_groups
-from sim.cluster.caps import JOBS, MINUTES, NODES, SUBMITTED, Cap
+from sim.cluster.allowed import unadmitted_jobs
+from sim.cluster.cap_groups import MAX_CAP, Groups, amounts, cap_groups
+from sim.cluster.caps import MINUTES, SUBMITTED, Cap
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -45,10 +45,10 @@ def check_caps(
         if row.resource in resources:
             r = resources.index(row.resource)
             need = slot[job, r] * quantum[r] * together[job]
-        elif row.counted not in JOBS:
+        elif row.resource is not None:
             need = np.zeros(len(job))
-        elif row.counted == NODES:
-            need = job_nodes(columns)[job].astype(np.float64)
+        else:
+            need = amounts(columns, row)[job].astype(np.float64)
         if row.counted.endswith(MINUTES):
             _check_limits(workload, row, job)
             need = need * np.ceil(columns.job_requested[job]) / 60

@@ -12,8 +12,17 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I4, I8, Mask, offsets
 from sim.base.errors import InputError, unknown
-from sim.cluster.allowed import unadmitted_jobs
-from sim.cluster.caps import JOBS, MINUTES, RUNNING, SUBMITTED, Cap, accounts_above
+from sim.cluster.allowed import job_nodes, unadmitted_jobs
+from sim.cluster.caps import (
+    JOBS,
+    MINUTES,
+    NODES,
+    RUNNING,
+    SUBMITTED,
+    Cap,
+    accounts_above,
+    is_licence,
+)
 from sim.workload.schema import ARRAY, PARTITION
 from sim.workload.tables import names, values
 
@@ -99,8 +108,8 @@ def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
     for row in caps:
         _check_row(row, columns, cluster)
     members = [_members(row, columns, cluster) for row in caps]
-    throttles = _throttles(columns)
-    if throttles is not None:
+    throttles = throttles_of_arrays(columns)
+    if throttles:
         caps.append(Cap(RUNNING, throttles, (_ARRAY,), name="the throttle of an array"))
         members.append(_members(caps[-1], columns, cluster))
     rejected = unadmitted_jobs(columns, cluster)
@@ -138,11 +147,23 @@ def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
     )
 
 
+def amounts(columns: Columns, row: Cap) -> I8:
+    """Return how much each job takes of a counter that is of no resource, while it counts, (J,)."""
+    if row.counted == NODES:
+        return job_nodes(columns).astype(np.int64)
+    if not is_licence(row.counted):
+        return np.ones(len(columns.job_submit), np.int64)
+    return values(columns.features.jobs, row.counted).astype(np.int64)
+
+
 def _members(
     row: Cap, columns: Columns, cluster: Cluster
 ) -> tuple[I8, list[list[tuple[str, ...]]]]:
     """Return the combination of values of each job, (J,), and the groups of each, as keys."""
     code = np.zeros(len(columns.job_submit), np.int64)
+    if is_licence(row.counted):
+        code[:] = amounts(columns, row) > 0
+    holds = code > 0
     read = (*row.by, *(row.where or {}))
     categories = {name: _category(columns, cluster, name) for name in read}
     for column, _ in categories.values():
@@ -153,7 +174,8 @@ def _members(
     entries: list[list[tuple[str, ...]]] = []
     for j in example.tolist():
         own = {name: texts[int(column[j])] for name, (column, texts) in categories.items()}
-        entries.append(_keys_of(row, own, cluster.accounts))
+        counts = holds[j] or not is_licence(row.counted)
+        entries.append(_keys_of(row, own, cluster.accounts) if counts else [])
     return code, entries
 
 
@@ -196,23 +218,30 @@ def _check_row(row: Cap, columns: Columns, cluster: Cluster) -> None:
                 f"give them one, or count by another key",
                 rule="limits",
             )
+    if is_licence(row.counted):
+        if row.counted not in jobs.column_names:
+            raise InputError(
+                f"{row.name} counts {row.counted}, and the workload's jobs have no such column; "
+                "give them one with the licences that each holds",
+                rule="limits",
+            )
+        return
     if row.resource is not None and row.resource not in cluster.resources:
         choices = (*JOBS, *cluster.resources, *(name + MINUTES for name in cluster.resources))
         raise InputError(f"{row.name}: {unknown('counter', row.counted, choices)}", rule="limits")
 
 
-def _throttles(columns: Columns) -> dict[str, float] | None:
+def throttles_of_arrays(columns: Columns) -> dict[str, float]:
     """Return the throttle of each array that has one: the least of its jobs' above 0."""
     jobs = columns.features.jobs
     if not {_ARRAY, _THROTTLE} <= set(jobs.column_names):
-        return None
+        return {}
     array, throttle = values(jobs, _ARRAY), values(jobs, _THROTTLE)
     texts = names(jobs, _ARRAY)
     smallest = np.full(len(texts), np.inf)
     np.minimum.at(smallest, array[throttle > 0], throttle[throttle > 0])
-    by_array = {
+    return {
         name: number
         for name, number in zip(texts, smallest.tolist(), strict=True)
         if name and number < np.inf
     }
-    return by_array or None

@@ -13,12 +13,13 @@ from typing import Any
 
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import NotNegative, check
+from sim.workload.schema import LICENSE_PREFIX
 
 KEYS = ("user", "account", "qos", "queue", "partition", "array")
 """Columns of ``jobs`` by which caps may count."""
 RUNNING, SUBMITTED, NODES = "running_jobs", "submitted_jobs", "nodes"
 JOBS = (RUNNING, SUBMITTED, NODES)
-"""Counters of jobs, and of their nodes; all others are of resources."""
+"""Counters of jobs, and of their nodes; all others are of licences or resources."""
 MINUTES = "_minutes"
 """Suffix of the caps of a resource × the time left to the limits of running jobs."""
 OTHER = "*"
@@ -37,10 +38,12 @@ class Cap:
     counted : str
         ``running_jobs``: jobs from their first start to their end; ``submitted_jobs``: from
         submission to end, and a job beyond them is rejected; ``nodes``: nodes of running jobs, each
-        with all of its own (``n_nodes``) from its first start to its end; a resource: its sum over
-        running tasks and held slots; a resource and ``_minutes``: the sum over running jobs of the
-        resource × the minutes left to their limits (``requested_s``), which go down every
-        300 s of the run's clock, as with Slurm's GrpTRESRunMins and default PriorityCalcPeriod.
+        with all of its own (``n_nodes``) from its first start to its end; ``license_<name>``:
+        licences, of which each running job likewise holds what this column of ``jobs`` says; a
+        resource: its sum over running tasks and held slots; a resource and ``_minutes``: the sum
+        over running jobs of the resource × the minutes left to their limits (``requested_s``),
+        which go down every 300 s of the run's clock, as with Slurm's GrpTRESRunMins and default
+        PriorityCalcPeriod.
     at_most : float or mapping
         The cap, in jobs or nodes, in the resource's unit, or its unit × min. A table has a number
         for each value of the first key, or again a table by the next key; ``*`` stands for all
@@ -120,8 +123,14 @@ class Cap:
 
     @property
     def resource(self) -> str | None:
-        """The resource that it counts, None for jobs and nodes."""
-        return None if self.counted in JOBS else self.counted.removesuffix(MINUTES)
+        """The resource that it counts, None for jobs, nodes and licences."""
+        is_resource = self.counted not in JOBS and not is_licence(self.counted)
+        return self.counted.removesuffix(MINUTES) if is_resource else None
+
+
+def is_licence(counted: str) -> bool:
+    """Tell whether a counter is one of licences."""
+    return counted.startswith(LICENSE_PREFIX)
 
 
 def parse_accounts(accounts: Mapping[str, str] | None) -> dict[str, str]:
@@ -173,6 +182,7 @@ def _check_numbers(name: str, counted: str, at_most: Any, by: tuple[str, ...]) -
             _check_numbers(f"{name}[{value}]", counted, table, by[1:])
         return
     check(name, at_most, NotNegative)
-    unit = NODES if counted == NODES else "jobs"
-    if counted in JOBS and not math.isclose(at_most, round(at_most)):
+    unit = NODES if counted == NODES else "licences" if is_licence(counted) else "jobs"
+    is_whole = counted in JOBS or is_licence(counted)
+    if is_whole and not math.isclose(at_most, round(at_most)):
         raise InputError(f"{name} must be a whole number of {unit}, not {at_most!r}", rule="limits")

@@ -2,7 +2,7 @@
 
 A *class* is a name that tasks may ask for (a model of GPU); machines of one class may have several
 shapes. A *partition* is a named set of machines in which a job may run; sets may overlap. Machines
-of one class and of the same partitions have one *code*. A resource comes in *devices* where a
+of one class, weight and set of partitions have one *code*. A resource comes in *devices* where a
 machine has several equal pieces of it: a task takes whole ones, or a part of one.
 """
 
@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
-from sim.base.parameters import Count, NotNegative, Positive, check
+from sim.base.parameters import Between, Count, NotNegative, Positive, check
 from sim.workload.columns import capacity_quanta
+from sim.workload.node_names import expand
 
 MAX_CLASSES, MAX_DEVICES = 63, 62
 """Classes, and devices of a machine, are bits of an int64."""
@@ -51,10 +52,14 @@ class Kinds:
         Name of the class of each code.
     partitions : tuple of tuple of str
         Names of the partitions of each code; empty if no machine is in any.
+    weights : tuple of int
+        Weight of each code.
     default_partition : str
         The partition of jobs that name none; "" if they may run anywhere.
     devices : str or None
         The resource that comes in devices of 1 each.
+    names : tuple of str
+        Name of each machine; empty if no kind has names.
     """
 
     resources: tuple[str, ...]
@@ -62,8 +67,10 @@ class Kinds:
     machine_class: I4
     classes: tuple[str, ...]
     partitions: tuple[tuple[str, ...], ...]
+    weights: tuple[int, ...]
     default_partition: str
     devices: str | None
+    names: tuple[str, ...]
 
 
 def parse_kinds(machines: object) -> Kinds:
@@ -76,14 +83,15 @@ def parse_kinds(machines: object) -> Kinds:
         )
     rows: list[dict[str, float]] = []
     counts: list[int] = []
-    code_of_kind: list[tuple[str, tuple[str, ...]]] = []
+    code_of_kind: list[tuple[str, tuple[str, ...], int]] = []
     in_devices: set[str] = set()
     for i, kind in enumerate(machines):
         where = f"kind {i} of the machines"
         row, devices = _amounts(where, kind)
         rows.append(row | devices)
         counts.append(int(kind.get("count", 1)))
-        code_of_kind.append((str(kind.get("class", ANY)), _partitions(where, kind)))
+        weight = int(kind.get("weight", 1))
+        code_of_kind.append((str(kind.get("class", ANY)), _partitions(where, kind), weight))
         in_devices |= devices.keys()
     resources = tuple(dict.fromkeys(name for row in rows for name in row))
     if len(in_devices) > 1:
@@ -96,16 +104,19 @@ def parse_kinds(machines: object) -> Kinds:
                 raise InputError(
                     f"a machine has 0 to {MAX_DEVICES} whole {name}, not {row[name]!r}"
                 )
-    names = {name for _, names in code_of_kind for name in names}
+    names = {name for _, names, _ in code_of_kind for name in names}
     defaults = sorted(name.removesuffix(DEFAULT) for name in names if name.endswith(DEFAULT))
     if len(defaults) > 1:
         raise InputError(f"only one partition may be the default, not {', '.join(defaults)}")
-    plain = [(name, tuple(p.removesuffix(DEFAULT) for p in set_)) for name, set_ in code_of_kind]
+    plain = [
+        (name, tuple(p.removesuffix(DEFAULT) for p in set_), weight)
+        for name, set_, weight in code_of_kind
+    ]
     codes = tuple(dict.fromkeys(plain))
     if len(codes) > MAX_CLASSES:
         raise InputError(
             f"{len(codes)} classes of machines are too many; at most {MAX_CLASSES}, and one for "
-            "each set of partitions"
+            "each set of partitions and each weight"
         )
     capacity = np.array([[row.get(name, 0.0) for name in resources] for row in rows])
     code = np.array([codes.index(kind) for kind in plain], np.int32)
@@ -113,15 +124,37 @@ def parse_kinds(machines: object) -> Kinds:
         resources,
         np.repeat(capacity, counts, axis=0),
         np.repeat(code, counts),
-        tuple(name for name, _ in codes),
-        tuple(set_ for _, set_ in codes) if names else (),
+        tuple(name for name, _, _ in codes),
+        tuple(set_ for _, set_, _ in codes) if names else (),
+        tuple(weight for _, _, weight in codes),
         next(iter(defaults), ""),
         next(iter(in_devices), None),
+        _names(machines, counts),
     )
 
 
-NO_RESOURCES = ("count", "class", "devices", "partitions")
+NO_RESOURCES = ("count", "class", "devices", "nodes", "partitions", "weight")
 """Keys of a kind of machines that name no resource."""
+
+
+def _names(machines: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> tuple[str, ...]:
+    """Return the names of all machines; "" for those of kinds without."""
+    names: list[str] = []
+    for i, (kind, count) in enumerate(zip(machines, counts, strict=True)):
+        text = kind.get("nodes", "")
+        check(f"kind {i} of the machines: nodes", text, str)
+        own = expand(text)
+        if text and len(own) != count:
+            raise InputError(
+                f"kind {i} of the machines: nodes {text!r} are {len(own)} names, and its count is "
+                f"{count}"
+            )
+        names += own or [""] * count
+    named = [name for name in names if name]
+    if len({*named}) < len(named):
+        twice = next(name for name in named if named.count(name) > 1)
+        raise InputError(f"two machines have the name {twice!r}")
+    return tuple(names) if named else ()
 
 
 def _partitions(where: str, kind: Mapping[str, Any]) -> tuple[str, ...]:
@@ -142,6 +175,7 @@ def _amounts(where: str, kind: Any) -> tuple[dict[str, float], dict[str, float]]
         raise InputError(f"{where} must be a mapping, not {kind!r}", rule="wrong type")
     check(f"{where}: count", kind.get("count", 1), Count)
     check(f"{where}: class", kind.get("class", ANY), str)
+    check(f"{where}: weight", kind.get("weight", 1), Annotated[int, Between(0)])
     if SEPARATOR in kind.get("class", ANY):
         raise InputError(
             f"{where}: the name of a class must not contain {SEPARATOR!r}: {kind['class']!r}"
@@ -160,7 +194,8 @@ def share_of_kinds(capacity: F8, machine_class: I4, fraction: float) -> I8:
     """Return the machines of `fraction` times the cluster, as rows of it.
 
     Each kind keeps its share, by the largest-remainder method: the largest remainders are rounded
-    up, of equal ones the first. There is at least one machine.
+    up, of equal ones the first. There is at least one machine. A kind's own rows come first, then
+    its first row again.
     """
     keys = np.column_stack([machine_class, capacity])
     first = np.ones(len(keys), dtype=bool)
@@ -171,7 +206,10 @@ def share_of_kinds(capacity: F8, machine_class: I4, fraction: float) -> I8:
     n_missing = max(int(np.floor(target.sum() + 0.5)), 1) - int(count.sum())
     rounded_up = np.argsort(count - target, kind="stable")[: max(n_missing, 0)]
     count[rounded_up] += 1
-    return np.repeat(start, count)
+    nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    size = np.repeat(np.diff(np.append(start, len(keys))), count)
+    rows: I8 = np.repeat(start, count) + np.where(nth < size, nth, 0)
+    return rows
 
 
 def capacity_in_quanta(amount: F8, quantum: F8, device: int | None) -> I8:

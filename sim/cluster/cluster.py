@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
-from sim.base.arrays import F8, I4, frozen
+from sim.base.arrays import F8, I4, I8, frozen
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import NotNegative, check
 from sim.base.plugins import check_names
@@ -78,6 +78,9 @@ class Cluster:
         Name of the class of each code, for which ``stages.runs_on`` may ask.
     partitions : tuple of tuple of str
         Names of the partitions of each code, for which ``jobs.partition`` may ask; empty for none.
+    weights : tuple of int
+        Weight of each code; empty for equal ones. Where nodes are chosen as in Slurm
+        (`sim.engine.plan.replan`), those of the least weight come first.
     default_partition : str
         The partition of jobs that name none; "" if they may run on any machine.
     rules : mapping of str to Rules
@@ -88,6 +91,8 @@ class Cluster:
     devices : str or None
         The resource that comes in whole devices of 1: a task takes a part of one of them, or whole
         ones.
+    names : tuple of str
+        Name of each machine of a mixed cluster, "" for none; empty if none has one.
     limits : tuple of Cap
         Caps of users, accounts, QOS and so on (`sim.cluster.caps`); none by default.
     accounts : mapping of str to str
@@ -113,10 +118,12 @@ class Cluster:
     machine_class: I4 = field(default_factory=lambda: np.zeros(0, np.int32))
     classes: tuple[str, ...] = ()
     partitions: tuple[tuple[str, ...], ...] = ()
+    weights: tuple[int, ...] = ()
     default_partition: str = ""
     rules: Mapping[str, Rules] = field(default_factory=dict)
     unadmitted: Unadmitted = "reject"
     devices: str | None = None
+    names: tuple[str, ...] = ()
     limits: tuple[Cap, ...] = ()
     accounts: Mapping[str, str] = field(default_factory=dict)
     reservations: Reservations = NO_RESERVATIONS
@@ -187,9 +194,10 @@ class Cluster:
         ----------
         machines : sequence of mapping
             One mapping a kind: ``{"count": 10, "class": "T4", "cpu": 96, "mem": 384, "devices":
-            {"gpu": 2}, "partitions": ["batch*", "gpu"]}``. ``count`` is 1 and ``class`` "" by
-            default; ``devices`` holds the number of whole devices of a resource; the partition
-            with a * is that of jobs that name none.
+            {"gpu": 2}, "partitions": ["batch*", "gpu"], "weight": 5, "nodes": "n[1-10]"}``.
+            ``count`` and ``weight`` are 1 and ``class`` "" by default; ``devices`` holds the number
+            of whole devices of a resource; the partition with a * is that of jobs that name none;
+            ``nodes`` names the machines.
         fungible : sequence of str
             The other resources that may be overbooked; see the class.
 
@@ -210,8 +218,10 @@ class Cluster:
             machine_class=frozen(kinds.machine_class),
             classes=kinds.classes,
             partitions=kinds.partitions,
+            weights=kinds.weights,
             default_partition=kinds.default_partition,
             devices=kinds.devices,
+            names=kinds.names,
         )
 
     def fraction(self, fraction: float) -> Cluster:
@@ -226,8 +236,20 @@ class Cluster:
             raise InputError(f"a cluster needs a positive share of machines, not {fraction!r}")
         check_size(fraction * self.n_machines, "machines")
         rows = share_of_kinds(self.capacity, self.machine_class, fraction)
-        capacity, classes = self.capacity[rows], self.machine_class[rows]
-        return replace(self, capacity=frozen(capacity), machine_class=frozen(classes))
+        return self._of_rows(rows, self._names_of(rows.tolist()))
+
+    def _names_of(self, rows: Sequence[int]) -> tuple[str, ...]:
+        """Return the names of rows; of machines that are there twice, the first has it."""
+        seen: set[int] = set()
+        names = []
+        for row in rows if self.names else ():
+            names.append("" if row in seen else self.names[row])
+            seen.add(row)
+        return tuple(names)
+
+    def _of_rows(self, rows: I8, names: tuple[str, ...]) -> Cluster:
+        capacity, classes = frozen(self.capacity[rows]), frozen(self.machine_class[rows])
+        return replace(self, capacity=capacity, machine_class=classes, names=names)
 
     def with_machines_like(self, row: int, more: int) -> Cluster:
         """Return the mixed cluster with `more` machines like that of a row, or fewer.
@@ -251,8 +273,7 @@ class Cluster:
         else:
             rows = np.insert(rows, int(like[-1]) + 1, np.full(more, row))
         check_size(len(rows), "machines")
-        capacity, classes = self.capacity[rows], self.machine_class[rows]
-        return replace(self, capacity=frozen(capacity), machine_class=frozen(classes))
+        return self._of_rows(rows, self._names_of(rows.tolist()))
 
     def with_queues(self, mode: QueueMode, shares: Mapping[str, float] | None = None) -> Cluster:
         """Return the same cluster, shared between the workload's queues by `mode`.

@@ -61,7 +61,7 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     n_resources = len(resources)
     _check_tasks(workload, demand, quantum, resources, shapes[:, :n_resources], allowed)
     whole_gangs = _Gangs(workload, fit_demand, ~rejected)
-    _check_gangs(workload, whole_gangs, shapes, count, allowed, in_devices)
+    _check_gangs(workload, whole_gangs, shapes, count, allowed, in_devices, is_pool=cluster.unit)
     gangs = _Gangs(workload, demand, ~rejected)
     total = capacity.sum(axis=0)
     if cluster.queue_mode == "quota":
@@ -195,6 +195,8 @@ class _Gangs:
             self.size = self.size[self.rows]
             first = job_stage0(workload)[:-1]
             self.slot = np.maximum.reduceat(demand, first, axis=0)[self.rows]
+            one = workload.columns.job_one_per_node[self.rows]
+            self.at_most = np.where(one, 1, self.size)  # of a machine
 
 
 def _demands(workload: Workload, cluster: Cluster) -> tuple[I8, F8, tuple[str, ...]]:
@@ -228,6 +230,13 @@ def _check_tasks(
     stage = int(np.argmin(fits))
     may_host = allowed[stage] > 0
     suffix = "" if may_host.all() else f" that it may run on ({_runs_on(workload, stage)})"
+    if not may_host.any():
+        _fail(
+            f"{_stage(workload, stage)} may run on no machine of the cluster (class "
+            f"{_runs_on(workload, stage) or 'any'}, in its job's partition); give the cluster "
+            "such a machine, or drop the job",
+            "demand too large",
+        )
     largest = shapes[may_host].max(axis=0)
     over = np.flatnonzero(demand[stage] > largest)
     if len(over):
@@ -342,8 +351,9 @@ def _check_admission(workload: Workload, cluster: Cluster) -> Mask:
 
 
 def _check_gangs(
-    workload: Workload, gangs: _Gangs, shapes: I8, count: I8, allowed: I8, device: _Devices | None
-) -> None:
+    workload: Workload, gangs: _Gangs, shapes: I8, count: I8, allowed: I8,
+    device: _Devices | None, *, is_pool: bool,
+) -> None:  # fmt: skip
     """Refuse gangs that the empty cluster has no room for: `allowed` is (stages, shapes)."""
     if not len(gangs.rows):
         return
@@ -356,7 +366,8 @@ def _check_gangs(
         fits = slots.min(axis=1, initial=np.iinfo(np.int32).max)
         if device is not None:
             fits = np.minimum(fits, _by_devices(gangs.slot[:, device.row], shape, device))
-        room += n * np.minimum(fits, gangs.size) * may_hold[:, i]
+        at_most = gangs.size if is_pool else gangs.at_most
+        room += n * np.minimum(fits, at_most) * may_hold[:, i]
     over = np.flatnonzero(room < gangs.size)
     if not len(over):
         return
@@ -372,7 +383,8 @@ def _check_gangs(
     _fail(
         f"{_job(workload, job)} is a gang of {size} tasks that start together, but the empty "
         f"cluster has room for only {room[g]} of them at once (each slot holds the largest demand "
-        "of any stage of the job); make the cluster larger or drop the job",
+        "of any stage of the job, and with one_per_node no two share a machine); "
+        "make the cluster larger or drop the job",
         "gang too large",
     )
 

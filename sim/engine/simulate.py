@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,20 @@ from sim.engine.kernels.release import CANCELLED_JOB, REJECTED, TIMED_OUT
 from sim.engine.kernels.run import compiled_variant
 from sim.engine.layout import lay_out
 from sim.engine.layout.tasks import update_tasks
-from sim.engine.plan import Batch, Event, Plan, Scheduler, World
+from sim.engine.plan import Batch, Event, Plan, Scheduler, State, World
 from sim.engine.record import LimitsSet, Run
 from sim.workload.workload import Workload
+
+
+class Begun(NamedTuple):
+    """A run that has begun: its policy has filled the plan, and nothing has happened yet."""
+
+    world: World
+    plan: Plan
+    memory: object
+    arrays: dict[str, NDArray[Any]]
+    features: frozenset[str]
+    can_defer: bool  # some events were deferred then
 
 
 def simulate(
@@ -35,6 +46,7 @@ def simulate(
     *,
     seed: int = 0,
     record: Literal["jobs", "tasks"] = "tasks",
+    state: State | None = None,
 ) -> Run:
     """Run `workload` on `cluster` under `policy`; see `sim.simulation.simulate`."""
     if record not in ("jobs", "tasks"):
@@ -43,13 +55,14 @@ def simulate(
     check_fits(workload, cluster)
     original, workload = workload, with_default_times(workload, cluster)
     record_tasks = record == "tasks"
-    world, plan, memory, arrays, features = _begin(workload, cluster, policy, seed, record_tasks)
+    begun = begin_run(workload, cluster, policy, seed, record_tasks=record_tasks, state=state)
+    plan, arrays, features = begun.plan, begun.arrays, begun.features
     limited = plan.take_limited()
     limits = [(np.nan, *limited)] if limited else []
-    state, changed = layout.make(arrays), plan.take_changed()
-    run = compiled_variant(features, state, changed)
+    kernel_state, changed = layout.make(arrays), plan.take_changed()
+    run = compiled_variant(features, kernel_state, changed)
     recorder = Recorder(arrays, features)
-    code = _alternate(run, state, changed, arrays, recorder, policy, memory, world, plan, limits)
+    code = alternate(run, kernel_state, changed, begun, recorder, policy, limits)
     if code == kernel.WRONG:
         raise AccountError(broken_account(arrays))
     if code != kernel.DONE:
@@ -71,7 +84,7 @@ def simulate(
     is_reserved = len(cluster.reservations) > 0
     ends_jobs = cluster.enforce_limits or is_reserved
     rejects = bool(cluster.limits or cluster.rules) or is_reserved
-    del world, plan, memory, arrays, state, run  # before records are put in order
+    del begun, plan, arrays, kernel_state, run  # before records are put in order
     return Run(
         original,
         cluster,
@@ -98,49 +111,58 @@ def simulate(
 
 def variant(workload: Workload, cluster: Cluster, policy: Scheduler) -> frozenset[str]:
     """Return the features of the event loop that such runs compile and use."""
-    return _begin(workload, cluster, policy, 0, record_tasks=True)[-1]
+    return begin_run(workload, cluster, policy, 0, record_tasks=True).features
 
 
 def compile_ahead(workload: Workload, cluster: Cluster, policy: Scheduler) -> None:
     """Compile or load all kernels of such a run, and run nothing."""
-    *_, arrays, features = _begin(workload, cluster, policy, 0, record_tasks=True)
-    compiled_variant(features, layout.make(arrays), np.zeros(0, dtype=np.int32))
+    begun = begin_run(workload, cluster, policy, 0, record_tasks=True)
+    compiled_variant(begun.features, layout.make(begun.arrays), np.zeros(0, dtype=np.int32))
 
 
-def _begin(
-    workload: Workload, cluster: Cluster, policy: Scheduler, seed: int, record_tasks: bool
-) -> tuple[World, Plan, object, dict[str, NDArray[Any]], frozenset[str]]:
+def begin_run(
+    workload: Workload,
+    cluster: Cluster,
+    policy: Scheduler,
+    seed: int,
+    *,
+    record_tasks: bool,
+    state: State | None = None,
+    shared: frozenset[str] = frozenset(),
+) -> Begun:
     """Let the policy fill its plan, and allocate the kernel's state."""
     columns = with_default_times(workload, cluster).columns
     plan = Plan(len(columns.job_submit), len(columns.stage_job), columns.n_tasks)
     # the live views need the kernel's arrays, which need the filled plan: views come first
     views = _views(columns.job_submit, len(columns.stage_job))
     world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
+    plan.pinned = state
     memory = policy.begin(world, plan)
     events = policy.events & plan.events
     in_parts = with_parts(columns, cluster)
-    arrays, features = lay_out(*in_parts, plan, events, views, record_tasks)
-    return world, plan, memory, arrays, features
+    arrays, features = lay_out(*in_parts, plan, events, views, record_tasks, shared)
+    return Begun(world, plan, memory, arrays, features, bool(plan.deferred))
 
 
-def _alternate(
+def alternate(
     run: Callable[..., int],
     state: Any,
     changed: I4,
-    arrays: dict[str, NDArray[Any]],
+    begun: Begun,
     recorder: Recorder,
     policy: Scheduler,
-    memory: object,
-    world: World,
-    plan: Plan,
     limits: list[LimitsSet],
+    first: int = -1,
 ) -> int:
-    """Run to the end and append to `limits`; return the last code of the event loop."""
-    code = run(state, changed, -1)
+    """Run to the end and append to `limits`; return the last code of the event loop.
+
+    `first` is -1, or -2 to go on at a moment (`sim.engine.kernels.run`).
+    """
+    world, plan, memory, arrays, _, can_defer = begun
+    code = run(state, changed, first)
     counts, times = arrays["state_i"], arrays["state_f"]
     kinds, rows = arrays["state_event_kind"], arrays["state_event_row"]
     event_s, deferred = arrays["state_event_time"], plan.deferred
-    can_defer = bool(deferred)
     while code in (kernel.NEEDS_POLICY, kernel.FULL):
         if code == kernel.FULL:
             recorder.empty()

@@ -17,11 +17,13 @@ from sim.base.plugins import options as options_of
 from sim.workload.log_facts import with_log_facts
 from sim.workload.workload import Workload
 
-__all__ = ["names", "options", "read_trace"]
+__all__ = ["cluster_of", "names", "options", "read_trace"]
 
 MODULES_FOUND = ("sim.traces",)  # for sim.base.sources
 MODULES_INSTALLED = ("readers",)
-FORMATS = Plugins("trace format", __name__, "read", "readers", arguments="path, ...")
+FORMATS = Plugins(
+    "trace format", __name__, "read", "readers", helpers=("sites",), arguments="path, ..."
+)
 
 
 def names() -> list[str]:
@@ -57,3 +59,18 @@ def read_trace(
         # raised by checks of columns, which do not know the file
         raise InputError(error.message, file=path, line=error.line, rule=error.rule) from error
     return with_log_facts(workload)
+
+
+def cluster_of(
+    name: str, path: str | os.PathLike[str], *, module: str | None = None, **chosen: Any
+) -> dict[str, Any] | None:
+    """Return the cluster that the trace at `path` tells, as options; None if its format has none.
+
+    A reader's module may have a function ``cluster(path, **options)``, with the options of ``read``
+    and ``begin_s``, from which the cluster's times count.
+    """
+    read_cluster = getattr(FORMATS.module(name, module), "cluster", None)
+    if read_cluster is None:
+        return None
+    cluster: dict[str, Any] = read_cluster(path, **chosen)
+    return cluster

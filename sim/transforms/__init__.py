@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sim.transforms.placement import deal_queues, place_inputs
     from sim.transforms.planning import add, faster, without_queue
     from sim.transforms.tasks import lengthen, scale_tasks, stay
+    from sim.transforms.time_limits import limit_time
     from sim.workload.workload import Workload
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "fit_machines",
     "hour_of",
     "lengthen",
+    "limit_time",
     "names",
     "options",
     "place_inputs",
@@ -68,6 +70,7 @@ _MODULES = {
     "fit_machines": "sim.transforms.demands",
     "hour_of": "sim.transforms.arrivals",
     "lengthen": "sim.transforms.tasks",
+    "limit_time": "sim.transforms.time_limits",
     "place_inputs": "sim.transforms.placement",
     "record_runs": "sim.transforms.past",
     "scale_tasks": "sim.transforms.tasks",

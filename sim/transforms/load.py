@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sim import transforms
-from sim.base.arrays import Mask
-from sim.base.errors import InputError
+from sim.base.arrays import I8, Mask
+from sim.base.errors import InputError, unknown
 from sim.base.parameters import Positive, checked
 from sim.dags import Graphs
 from sim.transforms.parts import rebuild, repeat_jobs, sample_jobs, submission_times
-from sim.workload.tables import take_rows, values
+from sim.workload.logged_partition import partition_column
+from sim.workload.schema import PARTITION
+from sim.workload.tables import names, take_rows, values
 from sim.workload.workload import Workload
 
 
@@ -24,6 +27,7 @@ def change_load(
     seed: int = 0,
     tables: Any = None,
     rewire: bool = True,
+    where: Mapping[str, Any] | None = None,
 ) -> Workload:
     """Multiply the arrival rate of jobs by `load`.
 
@@ -44,23 +48,56 @@ def change_load(
         Probability tables of dependencies, as the transform ``rewire`` takes them.
     rewire : bool
         False: copies keep the dependencies of their originals, too.
+    where : mapping of str to str or list of str, optional
+        Only of the jobs with one of these values in a column, such as ``{account: ml}``; a
+        ``partition`` is that in which the log has a job. The others stay.
 
     Raises
     ------
     InputError
-        If `load` is not positive and finite, or no installed package has the transform
-        ``rewire`` and `rewire` is True.
+        If no job is meant by `where`, `load` is not positive and finite, or no installed package
+        has the transform ``rewire`` and `rewire` is True.
     """
-    n = workload.n_jobs
-    rows, copy = sample_jobs(n, max(1, round(load * n)), seed)
+    chosen = np.arange(workload.n_jobs) if where is None else _jobs_where(workload, where)
+    unchanged = np.setdiff1d(np.arange(workload.n_jobs), chosen)
+    sampled, copied = sample_jobs(len(chosen), max(1, round(load * len(chosen))), seed)
+    rows = np.concatenate([chosen[sampled], unchanged])
+    copy = np.concatenate([copied, np.zeros(len(unchanged), bool)])
+    order = np.argsort(rows, kind="stable")
+    rows, copy = rows[order], copy[order]
+    note: dict[str, object] = {"load": float(load)} | (
+        {} if where is None else {"where": {**where}}
+    )
     if not copy.any():
-        return rebuild(workload.take(rows), {"load": float(load)})
+        return rebuild(workload.take(rows), note)
     submit = submission_times(values(workload.jobs, "submit_s"), rows, copy, seed)
     order = np.lexsort((np.arange(len(rows)), submit))
     rows, copy = rows[order], copy[order]
-    transform: dict[str, object] = {"load": float(load), "seed": int(seed)}
-    copied = repeat_jobs(workload, rows, copy, submit[order], transform)
-    return _with_new_edges(copied, copy, seed, tables) if rewire else copied
+    repeated = repeat_jobs(workload, rows, copy, submit[order], {**note, "seed": int(seed)})
+    return _with_new_edges(repeated, copy, seed, tables) if rewire else repeated
+
+
+def _jobs_where(workload: Workload, where: Mapping[str, Any]) -> I8:
+    """Return the rows of the jobs with one of the values of each column."""
+    is_meant = np.ones(workload.n_jobs, bool)
+    for key, group in where.items():
+        column = (partition_column(workload) or key) if key == PARTITION.name else key
+        table = workload.jobs
+        categories = [c for c in table.column_names if pa.types.is_dictionary(table[c].type)]
+        if column not in categories:
+            raise InputError(unknown("column of jobs", key, categories), rule="unknown column")
+        known = names(table, column)
+        texts = {str(text) for text in ([group] if isinstance(group, str | int) else group)}
+        codes = values(table, column)
+        has_one = np.isin(codes, [code for code, name in enumerate(known) if name in texts])
+        if not has_one.any():
+            used = sorted(known[code] for code in np.unique(codes).tolist())
+            shown = " or ".join(sorted(texts))
+            raise InputError(unknown(key, shown, used), rule="unknown group")
+        is_meant &= has_one
+    if not is_meant.any():
+        raise InputError(f"no job has all of {dict(where)}", rule="unknown group")
+    return np.flatnonzero(is_meant)
 
 
 def _with_new_edges(workload: Workload, copy: Mask, seed: int, tables: Any) -> Workload:

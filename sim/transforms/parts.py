@@ -16,9 +16,13 @@ from sim.workload.columns import job_n_tasks
 from sim.workload.recorded import WITH_RECORDED, drop_recorded
 from sim.workload.releases import shift_begins
 from sim.workload.runs import Runs
+from sim.workload.schema import ARRAY as ARRAY_COLUMNS
+from sim.workload.schema import DEPENDENCY_KINDS
 from sim.workload.tables import names, take_rows, values, with_column
 from sim.workload.transform import take_tasks
 from sim.workload.workload import Workload
+
+ARRAY = ARRAY_COLUMNS[0]
 
 
 def rebuild(
@@ -163,10 +167,13 @@ def repeat_jobs(
     job_edges, downloads = workload.job_edges, workload.downloads
     for key in ("upstream", "downstream"):
         job_edges = with_column(job_edges, key, new_row[values(job_edges, key)])
+    job_edges = pa.concat_tables([job_edges, _edges_of_copies(workload, rows, copy)])
     kind = take_rows(workload.stage_edges, edge)["kind"]
+    ids = _unique_ids(jobs["job_id"].to_pylist(), copy)
+    jobs = _with_own_arrays(jobs, ids)
     return rebuild(
         workload, transform, runs, keep_recorded=False,
-        jobs=with_column(jobs, "job_id", _unique_ids(jobs["job_id"].to_pylist(), copy)),
+        jobs=with_column(jobs, "job_id", ids),
         stages=with_column(take_rows(workload.stages, stage), "job", taken.stage_job),
         tasks=tasks,
         stage_edges={"parent": taken.edge_parent, "child": taken.edge_child, "kind": kind},
@@ -175,7 +182,37 @@ def repeat_jobs(
     )  # fmt: skip
 
 
-def _unique_ids(ids: list[str], copy: Mask) -> pa.Array:
+def _edges_of_copies(workload: Workload, rows: I8, copy: Mask) -> pa.Table:
+    """Return the dependencies of copies: on the copy of the same number, or else the original.
+
+    Inputs are not copied: they exist.
+    """
+    edges = workload.job_edges
+    kinds = names(edges, "kind")
+    is_kind = np.array([kind in DEPENDENCY_KINDS for kind in kinds], dtype=bool)
+    picked = np.flatnonzero(is_kind[values(edges, "kind")]) if edges.num_rows else np.zeros(0, int)
+    row_of, n_copies = dict[tuple[int, int], int](), dict[int, int]()
+    if len(picked):
+        for row, (job, is_copy) in enumerate(zip(rows.tolist(), copy.tolist(), strict=True)):
+            n_copies[job] = n_copies.get(job, 0) + is_copy
+            row_of[job, n_copies[job] if is_copy else 0] = row
+    ends = [values(edges, key)[picked].tolist() for key in ("upstream", "downstream")]
+    edges_of_copies = [
+        (edge, row_of.get((upstream, number), row_of.get((upstream, 0), -1)), row)
+        for edge, upstream, downstream in zip(picked.tolist(), *ends, strict=True)
+        for number in range(1, n_copies.get(downstream, 0) + 1)
+        for row in [row_of[downstream, number]]
+    ]
+    triples = np.array(
+        [entry for entry in edges_of_copies if entry[1] >= 0], dtype=np.int64
+    ).reshape(-1, 3)
+    table = take_rows(edges, triples[:, 0])
+    for column, key in ((1, "upstream"), (2, "downstream")):
+        table = with_column(table, key, triples[:, column].astype(np.int32))
+    return table
+
+
+def _unique_ids(ids: list[str], copy: Mask) -> list[str]:
     """Append a number to the ids of copies: ``a``, ``a+1``, ``a+2``."""
     used = set(ids)
     number: dict[str, int] = {}
@@ -187,4 +224,18 @@ def _unique_ids(ids: list[str], copy: Mask) -> pa.Array:
             new = f"{job_id}+{number[job_id]}"
         used.add(new)
         unique.append(new)
-    return pa.array(unique, pa.string())
+    return unique
+
+
+def _with_own_arrays(jobs: pa.Table, ids: list[str]) -> pa.Table:
+    """Give copies arrays of their own: the copies of an array are another one, with its throttle.
+
+    `ids` are the new ids of the jobs.
+    """
+    if ARRAY.name not in jobs.column_names:
+        return jobs
+    arrays = jobs[ARRAY.name].to_pylist()
+    endings = [new[len(old) :] for old, new in zip(jobs["job_id"].to_pylist(), ids, strict=True)]
+    own = [array + end if array else "" for array, end in zip(arrays, endings, strict=True)]
+    column = pa.array(own, pa.string()).dictionary_encode()
+    return jobs.set_column(jobs.column_names.index(ARRAY.name), ARRAY.name, column)

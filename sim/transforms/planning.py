@@ -14,7 +14,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import Positive, checked
 from sim.transforms.parts import rebuild, repeat_jobs
 from sim.workload.recorded import drop_recorded
-from sim.workload.schema import DEMAND_PREFIX, OPTIONAL_COLUMNS, SPEED_PREFIX
+from sim.workload.schema import DEMAND_PREFIX, LICENSE_PREFIX, OPTIONAL_COLUMNS, SPEED_PREFIX
 from sim.workload.tables import names, values, with_column
 from sim.workload.workload import Workload
 
@@ -185,6 +185,14 @@ def _new_ids(jobs: pa.Table, used: set[str]) -> pa.Array:
     return pa.array(ids, pa.string())
 
 
+_DEFAULTS = (
+    ("stages", DEMAND_PREFIX, 0.0),
+    ("stages", SPEED_PREFIX, 1.0),
+    ("jobs", LICENSE_PREFIX, 0),
+)
+"""Values of columns by prefix that one of two tables lacks."""
+
+
 def _joined(parts: list[pa.Table], name: str) -> pa.Table:
     """Join tables; categories as text.
 
@@ -193,8 +201,8 @@ def _joined(parts: list[pa.Table], name: str) -> pa.Table:
     plain = [_with_texts(part) for part in parts]
     whole = pa.concat_tables(plain, promote_options="default")
     for column in whole.column_names:
-        for prefix, default in ((DEMAND_PREFIX, 0.0), (SPEED_PREFIX, 1.0)):
-            if name == "stages" and column.startswith(prefix):
+        for table, prefix, default in _DEFAULTS:
+            if name == table and column.startswith(prefix):
                 amount = whole[column].fill_null(default)
                 whole = whole.set_column(whole.column_names.index(column), column, amount)
     missing = [c for c in whole.column_names if any(c not in part.column_names for part in parts)]

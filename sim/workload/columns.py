@@ -26,6 +26,7 @@ from sim.workload.schema import (
     N_NODES,
     NEW_DEADLINE,
     NEW_DEADLINE_AT,
+    ONE_PER_NODE,
     PARTITION,
     POLL_LAG,
     PREEMPTS,
@@ -78,6 +79,7 @@ class Columns:
     stage_runs_on: I4  # index into `runs_on`
     job_partition: I4  # index into `partitions`
     job_exclusive: Mask  # each of its tasks, or slots, takes a whole machine
+    job_one_per_node: Mask  # no two of its tasks, or slots, share a machine
     job_n_nodes: I4  # nodes that it runs on; 0: one for each slot of a gang, or one
     # speed of its tasks on machines of each of `speed_classes`, (G, C): durations are divided by it
     stage_speed: F8
@@ -167,6 +169,7 @@ def build(workload: Tables) -> Columns:
         "job_restart": column_or_default(jobs, RESTART),
         "job_partition": _texts(jobs, PARTITION)[0],
         "job_exclusive": column_or_default(jobs, EXCLUSIVE),
+        "job_one_per_node": column_or_default(jobs, ONE_PER_NODE),
         "job_n_nodes": column_or_default(jobs, N_NODES),
         "job_input_mode": codes(jobs, "input_mode", INPUT_MODES),
         "job_poll_lag": column_or_default(jobs, POLL_LAG),

@@ -16,6 +16,7 @@ from sim.workload.schema import (
     FEATURES,
     INPUT_KINDS,
     JOBS,
+    LICENSE_PREFIX,
     OPTIONAL_COLUMNS,
     REQUIRED,
     RUNS_ON,
@@ -28,7 +29,7 @@ _JOB_KEYS: Mapping[str, Any] = {
     "stages": None,
 }
 _OPTIONAL_COLUMNS = tuple(column.name for column in OPTIONAL_COLUMNS["jobs"])
-_OPTIONAL_KEYS = ("inputs", "after", "downloads", *_OPTIONAL_COLUMNS)
+_OPTIONAL_KEYS = ("inputs", "after", "downloads", "licenses", *_OPTIONAL_COLUMNS)
 _EDGE_COLUMNS = ("upstream", "downstream", "kind", DELAY.name)
 _STAGE_COLUMNS = (RUNS_ON, *FEATURES)
 _STAGE_KEYS = (
@@ -52,6 +53,7 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     demands: list[Mapping[str, float]] = []
     speeds: list[Mapping[str, float]] = []
     columns |= _optional_columns(listed, OPTIONAL_COLUMNS["jobs"])
+    columns |= _licences(listed)
     for row, job in enumerate(listed):
         stage0 = len(demands)
         names: dict[str, int] = {}
@@ -168,6 +170,17 @@ def _optional_columns(rows: list[Any], columns: Iterable[Column]) -> dict[str, l
             values = [row.get(c.name, c.default) for row in rows]
             present[c.name] = [*map(str, values)] if c.type == CATEGORY else values
     return present
+
+
+def _licences(listed: list[dict[str, Any]]) -> dict[str, list[float]]:
+    """Return the columns of licences that any of the jobs holds."""
+    amounts = [
+        _amounts(f"job {job['job_id']!r}: licenses", job.get("licenses", {})) for job in listed
+    ]
+    names = sorted({name for licences in amounts for name in licences})
+    return {
+        LICENSE_PREFIX + name: [licences.get(name, 0.0) for licences in amounts] for name in names
+    }
 
 
 def _checked_job(i: int, job: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
 NODE_LIST = "node_list"
 """Column of ``stages``: the nodes that a stage ran on."""
 MAX_NODES = 100_000
 """Largest number of nodes that one list may name; a longer one is unknown."""
+_NUMBER = re.compile(r"(.*?)(\d*)", re.DOTALL)
 _LIST = re.compile(r"([^,\[\]]+)(?:\[([\d,-]+)\])?(?:,|$)")
 
 
@@ -38,3 +40,32 @@ def expand(text: str) -> tuple[str, ...]:
                 return ()
             names += [f"{prefix}{n:0{len(first)}d}" for n in numbers]
     return tuple(dict.fromkeys(names)) if end == len(text) else ()
+
+
+def fold(names: Iterable[str]) -> str:
+    """Return the list of some names, in their order, which `expand` takes apart.
+
+    >>> fold(["n1", "n2", "n4", "m", "n09", "n10"])
+    'n[1-2,4],m,n[09-10]'
+    """
+    parts: list[tuple[str, list[list[str]]]] = []  # prefix, and first and last of each range
+    for name in names:
+        prefix, number = _NUMBER.fullmatch(name).groups()  # type: ignore[union-attr]  # any is one
+        if not number or not parts or parts[-1][0] != prefix or not parts[-1][1]:
+            parts.append((prefix, [[number, number]] if number else []))
+            continue
+        last = parts[-1][1][-1][1]
+        if f"{int(last) + 1:0{len(last)}d}" == number:
+            parts[-1][1][-1][1] = number
+        elif len(last) == len(number) or (last[0] != "0" and number[0] != "0"):
+            parts[-1][1].append([number, number])
+        else:
+            parts.append((prefix, [[number, number]]))
+    return ",".join(_folded(prefix, ranges) for prefix, ranges in parts)
+
+
+def _folded(prefix: str, ranges: list[list[str]]) -> str:
+    texts = [first if first == last else f"{first}-{last}" for first, last in ranges]
+    if len(texts) > 1 or (texts and "-" in texts[0]):
+        return f"{prefix}[{','.join(texts)}]"
+    return prefix + "".join(texts)

@@ -25,6 +25,9 @@ DEMAND_PREFIX: Final = "demand_"
 SPEED_PREFIX: Final = "speed_"
 """Prefix of ``stages.speed_<class>``: the speed of a task on machines of that class."""
 
+LICENSE_PREFIX: Final = "license_"
+"""Prefix of ``jobs.license_<name>``: licences that the job holds from its first start on."""
+
 HELD_PREFIX: Final = "held_"
 """Prefix of ``stages.held_<resource>`` of logs: the amount that all tasks of a stage held together
 of a resource that they do not demand. Nothing simulates it."""
@@ -211,6 +214,9 @@ N_NODES: Final = Column(
 EXCLUSIVE: Final = Column(
     "exclusive", pa.bool_(), "bool", "each of its tasks, or slots, takes a whole machine", False
 )
+ONE_PER_NODE: Final = Column(
+    "one_per_node", pa.bool_(), "bool", "no two of its tasks, or slots, share a machine", False
+)
 RESERVATION: Final = Column(
     "reservation",
     CATEGORY,
@@ -312,6 +318,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         PARTITION,
         N_NODES,
         EXCLUSIVE,
+        ONE_PER_NODE,
         RESERVATION,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
@@ -405,6 +412,12 @@ def speed_column(class_name: str) -> Column:
     return Column(SPEED_PREFIX + class_name, pa.float64(), "1", meaning, 1.0, low=MIN_SPEED)
 
 
+def licence_column(name: str) -> Column:
+    """Return the optional column of ``jobs`` with the licences of a name that each job holds."""
+    meaning = "licences that the job holds from its first start to its end"
+    return Column(LICENSE_PREFIX + name, pa.int32(), "licences", meaning, 0, low=0)
+
+
 def empty(table: str) -> pa.Table:
     """Return an empty table of that name."""
     return pa.table({c.name: pa.array([], c.type) for c in required_columns(table)})
@@ -421,6 +434,7 @@ def describe() -> str:
     for table, columns in (TABLES | OPTIONAL_TABLES).items():
         lines.append(table + (" (optional)" if table in OPTIONAL_TABLES else ""))
         shown = (*columns, demand_column("<resource>")) if table == "stages" else columns
+        shown = (*shown, licence_column("<name>")) if table == "jobs" else shown
         shown = (*shown, *OPTIONAL_COLUMNS.get(table, ()))
         for c in (*shown, speed_column("<class>")) if table == "stages" else shown:
             kind = "category" if c.type == CATEGORY else str(c.type)

@@ -16,12 +16,14 @@ from sim.workload.schema import (
     CATEGORY,
     DEFAULT_QUANTUM,
     DEMAND_PREFIX,
+    LICENSE_PREFIX,
     OPTIONAL_COLUMNS,
     REQUIRED,
     SORT_KEYS,
     SPEED_PREFIX,
     Column,
     demand_column,
+    licence_column,
     required_columns,
     speed_column,
 )
@@ -99,6 +101,8 @@ def _columns_of(name: str, source: pa.Table) -> list[Column]:
     columns += [c for c in OPTIONAL_COLUMNS.get(name, ()) if c.name in source.column_names]
     if name == "stages":
         columns += [speed_column(c) for c in speed_classes(source)]
+    if name == "jobs":
+        columns += [licence_column(c) for c in licence_names(source)]
     return columns
 
 
@@ -106,6 +110,12 @@ def speed_classes(stages: pa.Table) -> tuple[str, ...]:
     """Return the classes of machines for which ``stages`` has a column of speeds, sorted."""
     columns = (c for c in stages.column_names if c.startswith(SPEED_PREFIX))
     return tuple(sorted(c.removeprefix(SPEED_PREFIX) for c in columns if c != SPEED_PREFIX))
+
+
+def licence_names(jobs: pa.Table) -> tuple[str, ...]:
+    """Return the names of licences that ``jobs`` hold, sorted."""
+    columns = (c for c in jobs.column_names if c.startswith(LICENSE_PREFIX))
+    return tuple(sorted(c.removeprefix(LICENSE_PREFIX) for c in columns if c != LICENSE_PREFIX))
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -9,6 +9,7 @@ from typing import Any
 from sim.workload.schema import (
     DEMAND_PREFIX,
     HELD_PREFIX,
+    LICENSE_PREFIX,
     OPTIONAL_COLUMNS,
     SPEED_PREFIX,
     required_columns,
@@ -17,6 +18,7 @@ from sim.workload.tables import TableLike
 
 _MIN_SIMILARITY = 0.75
 _MORE = {"stages": ("duration_s",)}  # replaces a table of tasks
+_PREFIXES = {"stages": (DEMAND_PREFIX, SPEED_PREFIX, HELD_PREFIX), "jobs": (LICENSE_PREFIX,)}
 _RESOURCES = ("cpu", "cpus", "cores", "mem", "memory", "gpu", "gpus")
 
 
@@ -54,8 +56,7 @@ def suggest_columns(table: str, names: Iterable[str]) -> dict[str, str]:
     missing = [name for name in known if name not in present]
     suggestions = {}
     for name in present:
-        prefixes = (DEMAND_PREFIX, SPEED_PREFIX, HELD_PREFIX)
-        has_prefix = table == "stages" and name.startswith(prefixes)
+        has_prefix = name.startswith(_PREFIXES.get(table, ()))
         if name not in known and not has_prefix:
             match = _closest(name, missing) or _demand(table, name)
             if match is not None and match not in present:

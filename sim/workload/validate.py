@@ -27,12 +27,14 @@ from sim.workload.schema import (
     SINGLETON,
     TABLES,
     demand_column,
+    licence_column,
     speed_column,
 )
 from sim.workload.tables import (
     codes,
     column_or_default,
     column_or_nan,
+    licence_names,
     names,
     speed_classes,
     values,
@@ -54,6 +56,8 @@ def validate(workload: Tables) -> None:
         if name == "stages":
             columns += [demand_column(r) for r in workload.resources]
             columns += [speed_column(c) for c in speed_classes(table)]
+        if name == "jobs":
+            columns += [licence_column(c) for c in licence_names(table)]
         for column in columns:
             check_column(workload, name, table, column)
     _check_jobs(workload)

@@ -157,7 +157,9 @@ class Workload(Tables):
             time between two checkpoints), ``restart_s`` (0), ``partition`` ("gpu|long": sets of
             machines in which it may run; "": the default one), ``reservation`` (""; the
             advance reservation in which alone it runs), ``n_nodes`` (0: one for each slot),
-            ``exclusive`` (False; true: its tasks take whole machines), ``min_tasks`` (0: no gang),
+            ``exclusive`` (False; true: its tasks take whole machines), ``one_per_node`` (False;
+            true: no two of its tasks share one, where nodes are chosen as in Slurm), ``min_tasks``
+            (0: no gang),
             ``input_mode`` ("none") and ``poll_lag_s`` (0 s) default to the schema's defaults.
             ``inputs`` is a list of the ``job_id`` of other jobs whose output the job requires, or a
             dict of job_id to kind ("hard" or "soft"). ``after`` is a dict of kind of dependency to

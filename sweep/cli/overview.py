@@ -41,8 +41,9 @@ axes (a,b  'range(0,5)'  'choice(a,b)'  'glob(*)' try several values; Hydra's gr
   trace=NAME          workload: the jobs and their submission times; a:swf:one.swf names your own
   seed=N              seed of synthesized traces, faults and random choices
   GROUP.KEY=VALUE     any parameter of the chosen options: policy.queues=5,10 cluster.load=0.5,0.9
-  what_if.KEY=VALUE   beside today, and what restores today's waits: load=1.3 (more jobs),
-                      nodes=+20, without_queue=x, faster=1.5, add=TRACE (--help transforms: others)
+  what_if.KEY=VALUE   beside today, and what restores today's waits: load=1.3 or load=account=ml:2
+                      (more jobs), nodes=+20, limit=long:0.5, qos=normal:MaxTRESPU=none, faster=1.5,
+                      without_queue=x, add=TRACE, policy.KEY=VALUE, cluster.KEY=VALUE
 
 other keys
   baseline=POLICY     policy that speed-ups are relative to

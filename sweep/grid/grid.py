@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from sweep.grid import (
     traces,
     what_ifs,
 )
+from sweep.grid.changes import PREFIX, NotForPolicyError, with_transform
 from sweep.grid.lazy import LazySequence
 from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
@@ -60,6 +61,9 @@ class WorldVariant:
     def raw(self) -> Config:
         """The configurations of all three."""
         return {"trace": self.trace, "cluster": self.cluster, "evaluator": self.evaluator}
+
+
+_Pair = tuple[PolicyVariant, WorldVariant]
 
 
 def policy_variants(request: Request, option: str, swept: Sequence[str]) -> list[PolicyVariant]:
@@ -129,11 +133,7 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
     """Set the keys of a trace, its cluster and its evaluator: one variant per combination."""
     fixed = [line for line in request.fixed if not line.key.startswith("policy.")]
     chosen = {line.key: line.value for line in fixed if line.key in ("cluster", "evaluator")}
-    plain = [
-        line
-        for line in fixed
-        if line.key not in chosen and not line.key.startswith(what_ifs.PREFIX)
-    ]
+    plain = [line for line in fixed if line.key not in chosen and not line.key.startswith(PREFIX)]
     worlds = []
     own = request.own_traces.get(option)
     composed: dict[str, Config] = {}
@@ -150,14 +150,18 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
         parts = {key: composed[choice][key] for key in ("trace", "cluster", "evaluator")}
         if own is not None:
             parts["trace"] = own_traces.with_path(parts["trace"], own)
-        for line in plain:
-            parts = _apply(parts, line, whole=True)
-        for key, value in labels.items():
-            if key != "cluster" and not key.startswith(what_ifs.PREFIX):
-                parts = config_tree.with_value(parts, key, value)
+        swept_keys = [key for key in labels if not key.startswith(PREFIX)]
+        for is_of_trace in (True, False):
+            for line in plain:
+                if line.key.startswith("trace.") == is_of_trace:
+                    parts = _apply(parts, line, whole=True)
+            for key in swept_keys:
+                if key != "cluster" and key.startswith("trace.") == is_of_trace:
+                    parts = config_tree.with_value(parts, key, labels[key])
+            if is_of_trace and parts["cluster"].get("shape") == traces.FROM_TRACE:
+                parts = traces.with_own_cluster(parts, request.settings.traces)
         if request.bootstrap is not None:
             parts = _with_bootstrap(option, parts, request.bootstrap)
-        parts = what_ifs.apply(parts, labels, request.options, fixed)
         worlds.append(WorldVariant(option, labels, **parts))
     return worlds
 
@@ -170,8 +174,7 @@ def _with_bootstrap(option: str, parts: Config, block: str) -> Config:
             "which has none: give seed=range(0,10)",
             rule="seeds",
         )
-    draw = {"bootstrap": {"by": block, "seed": "${seed}"}}
-    return what_ifs.with_transforms(parts, [draw])
+    return with_transform(parts, "bootstrap", {"by": block, "seed": "${seed}"})
 
 
 def _apply(config: Config, line: Assignment, *, whole: bool = False) -> Config:
@@ -356,7 +359,7 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
 
     contexts = LazySequence(len(capacities) * len(seeds), context)
     resolver = resolver or Resolver(has_files=not request.is_recorded)
-    pairs = list(itertools.product(chosen, worlds))
+    pairs = _changed(request, list(itertools.product(chosen, worlds)))
     _check(pairs, contexts, resolver)
     extra_labels = [{key: {**p.swept, **w.swept}.get(key) for key in swept} for p, w in pairs]
 
@@ -373,7 +376,30 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
         return Cell(labels, resolver.policy(policy, values), *resolver.world(world, values))
 
     cells = LazySequence(len(pairs) * len(contexts), cell)
-    return Grid(request, cells, swept, _is_fixed(chosen, worlds))
+    return Grid(request, cells, swept, _is_fixed(pairs))
+
+
+def _changed(request: Request, pairs: list[_Pair]) -> list[_Pair]:
+    """Apply the what-ifs of each pair's labels; leave out policies that a change is not for."""
+    if request.what_if is None:
+        return pairs
+    changed: list[_Pair] = []
+    refused: dict[str, NotForPolicyError] = {}
+    for policy, world in pairs:
+        chosen = what_ifs.changes(world.swept, request.options, request.fixed)
+        parts = {"policy": policy.raw, **world.raw}
+        try:
+            parts = what_ifs.apply(parts, chosen)
+        except NotForPolicyError as refusal:
+            refused[what_ifs.words(world.swept)] = refusal
+            continue
+        raw = parts.pop("policy")
+        changed.append((replace(policy, raw=raw), replace(world, **parts)))
+    applied = {what_ifs.words(world.swept) for _, world in changed}
+    for words, error in refused.items():
+        if words not in applied:
+            raise error
+    return changed
 
 
 def _check(
@@ -392,10 +418,11 @@ def _check(
                 resolver.policy(policy, context)
 
 
-def _is_fixed(chosen: Sequence[PolicyVariant], worlds: Sequence[WorldVariant]) -> bool:
-    texts = {id(w): json.dumps([w.trace, w.cluster, w.evaluator], default=str) for w in worlds}
-    if not all(randomness.ignores_seed(texts[id(w)], w.cluster, w.evaluator) for w in worlds):
-        return False
-    return not any(
-        randomness.draws_randomly(policies.spec(n)) for n in {p.raw["name"] for p in chosen}
-    )
+def _is_fixed(pairs: Sequence[_Pair]) -> bool:
+    worlds = {id(world): world for _, world in pairs}
+    for world in worlds.values():
+        text = json.dumps([*world.raw.values()], default=str)
+        if not randomness.ignores_seed(text, world.cluster, world.evaluator):
+            return False
+    names = {policy.raw["name"] for policy, _ in pairs}
+    return not any(randomness.draws_randomly(policies.spec(name)) for name in names)

@@ -1,25 +1,29 @@
 """Kinds of machines by name: of a cluster of several kinds, and of the machines that are added.
 
-A kind is named by its class (``T4``), by a partition that only machines of this kind are in, or by
-its shape: resources with their amounts, as many as tell it from the others (``cpu32`` or
-``cpu32-gpu4``).
+A kind is named by its class (``T4``) or the part of that before a dash (``c`` of ``c-avx2``), by a
+partition that only machines of this kind are in, or by its shape: resources with their amounts, as
+many as tell it from the others (``cpu32`` or ``cpu32-gpu4``). Of kinds of one shape that a name
+fits, those in other partitions say, it means the one with the most machines.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from sim.base.arrays import I8
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 
 EXTRA_KIND: Final = "extra_kind"
 """Key of a cluster: the kind of the machines that are added or removed; without it each kind keeps
 its share."""
+_FIRST: Final = re.compile(r"[-#]")
 _ADDED: Final = re.compile(r"(?:(?P<kind>.+):)?(?P<n>[+-]?\d{1,9})")
 
 
@@ -31,6 +35,7 @@ class Kind:
     count: int
     name: str  # class, or shape
     shape: str  # such as ``cpu 16, mem 62.5``
+    partitions: tuple[str, ...]
     words: tuple[str, ...]  # class, partitions, and resources such as ``cpu16``
 
 
@@ -66,8 +71,9 @@ def _kind(cluster: Cluster, row: int, count: int) -> Kind:
     label = cluster.classes[code] if 0 <= code < len(cluster.classes) else ""
     partitions = cluster.partitions[code] if 0 <= code < len(cluster.partitions) else ()
     shape = ", ".join(f"{name} {amount}" for name, amount in amounts)
-    words = (*filter(None, [label]), *partitions, *sizes)
-    return Kind(row, count, label or "-".join(sizes), shape, words)
+    first = _FIRST.split(label)[0]
+    words = (*dict.fromkeys(filter(None, [label, first])), *partitions, *sizes)
+    return Kind(row, count, label or "-".join(sizes), shape, partitions, words)
 
 
 def find_kind(cluster: Cluster, text: str) -> Kind:
@@ -87,7 +93,9 @@ def find_kind(cluster: Cluster, text: str) -> Kind:
         )
     choices = {text}, {*text.split("-")}
     named = [kind for kind in kinds if any(words <= {*kind.words, kind.name} for words in choices)]
-    if len(named) != 1:
+    exact = [kind for kind in named if kind.name == text]
+    named = exact or named
+    if not named or len({kind.shape for kind in named}) > 1:
         several = f"names {len(named)} kinds" if named else "names no kind"
         listed = "; ".join(f"{kind.name} ({kind.count:,} of {kind.shape})" for kind in kinds)
         raise InputError(
@@ -95,7 +103,7 @@ def find_kind(cluster: Cluster, text: str) -> Kind:
             "class, a partition or a shape such as cpu32-gpu4",
             rule="unknown kind",
         )
-    return named[0]
+    return max(named, key=lambda kind: kind.count)  # the first of several
 
 
 def described_change(before: Cluster, after: Cluster) -> str:
@@ -115,17 +123,40 @@ def described_change(before: Cluster, after: Cluster) -> str:
     shapes = {_key(kind): kind for kind in (*kinds_of(before), *kinds_of(after))}
     now: Mapping[Any, int] = {_key(kind): kind.count for kind in kinds_of(after)}
     changes = {key: now.get(key, 0) - counts.get(key, 0) for key in shapes}
-    parts = [f"{abs(n):,} of {_named(shapes[key])} {_more(n)}" for key, n in changes.items() if n]
+    names = Counter((kind.name, kind.shape) for kind in shapes.values())
+    parts = [
+        f"{abs(n):,} of {_named(kind, with_partitions=names[kind.name, kind.shape] > 1)} {_more(n)}"
+        for key, kind in shapes.items()
+        if (n := changes[key])
+    ]
     return " and ".join(parts)
 
 
-def _key(kind: Kind) -> tuple[str, ...]:
-    return (kind.name, kind.shape)
+def numbers_after(before: Cluster, after: Cluster) -> I8:
+    """Return the number of each machine in a cluster with more of some kinds, or fewer; -1: gone.
+
+    The machines of a kind keep their order. Both are mixed, or both of one kind.
+    """
+    if not len(before.machine_class) or not len(after.machine_class):
+        number = np.arange(before.n_machines)
+        return np.where(number < after.n_machines, number, -1)
+    keys = [np.column_stack([c.machine_class, c.capacity]) for c in (before, after)]
+    number = np.full(before.n_machines, -1)
+    for key in np.unique(keys[0], axis=0):
+        old, new = (np.flatnonzero((rows == key).all(axis=1)) for rows in keys)
+        n = min(len(old), len(new))
+        number[old[:n]] = new[:n]
+    return number
 
 
-def _named(kind: Kind) -> str:
+def _key(kind: Kind) -> tuple[Any, ...]:
+    return (kind.name, kind.shape, kind.partitions)
+
+
+def _named(kind: Kind, *, with_partitions: bool) -> str:
     is_class = kind.name in kind.words
-    return f"{kind.name} ({kind.shape})" if is_class and "," in kind.shape else f"({kind.shape})"
+    text = f"{kind.name} ({kind.shape})" if is_class and "," in kind.shape else f"({kind.shape})"
+    return f"{text} in {', '.join(kind.partitions) or 'no partition'}" if with_partitions else text
 
 
 def _more(change: float) -> str:

@@ -95,6 +95,9 @@ def _check_braces(lines: Sequence[Assignment]) -> None:
 _NEEDS_QUOTES = re.compile(r"[^\w\s/\-\\+.$%*@?|:,()\[\]{}='\"]|[^\x00-\x7f]")
 """Characters that Hydra's grammar accepts only in quotes: ``ü``, ``~``, ``#``."""
 
+_CHANGE = "what_if."
+"""Prefix of keys whose values may have ``=`` in them: ``account=ml:2``."""
+_PART_OF_CHANGE = re.compile(r"[^,()\[\]{}'\"]*=[^,()\[\]{}'\"]*")
 _BRACE_PART = re.compile(r"[A-Za-z_]\w*:[^/\\].*")
 
 _PART = re.compile(r"(?:\$\{[^}]*\}|[^,()\[\]{}='\"])+")
@@ -118,6 +121,8 @@ def _parsed(parser: Any, text: str) -> Any:
             return parser.parse_override(f"{key}={_in_quotes(value)}")
         is_plain = key == "baseline" and not set(value) & set("'\"\\")
         quoted = f"'{value}'" if is_plain else _with_quotes(value)
+        if key.lstrip("+").startswith(_CHANGE):
+            quoted = _PART_OF_CHANGE.sub(lambda part: f"'{part[0].strip()}'", value)
         if not equals or quoted == value:
             raise
         return parser.parse_override(f"{key}={quoted.strip()}")

@@ -100,7 +100,6 @@ _CHOSEN_ONCE = ("experiment", "launcher", "tracking")
 VERDICT_METRIC = "verdict.metric"
 _NOT_SWEPT = ("baseline", "evaluator", "name", QUESTION, VERDICT_METRIC, *SEEDS_AUTO, planner.BLOCK)
 _CONFIG_GROUPS = (*SWEPT_GROUPS, "evaluator")
-_WHAT_IF = {"what_if": (*what_ifs.CHANGES, "restore", "today", "together")}
 
 
 @dataclass(frozen=True)
@@ -294,9 +293,9 @@ def _experiment_name(lines: Sequence[Assignment]) -> str | None:
 def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse an unknown key; keys inside a group are checked for each option."""
     head, _, inner = line.key.partition(".")
-    if line.kind != "delete" and inner in _WHAT_IF.get(head, ()):
-        return
     if line.key == planner.BY or line.key.startswith(what_ifs.ADDED):
+        return
+    if line.kind != "delete" and what_ifs.is_known(line.key):
         return
     if line.kind != "delete" and line.key in plugins.constants(plugins.STRATEGIES, "KEYS"):
         return

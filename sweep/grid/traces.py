@@ -13,7 +13,7 @@ from sim.base.errors import InputError
 from sim.base.parameters import check as check_value
 from sim.base.parameters import type_hints
 from sim.base.plugins import check_names
-from sweep.grid import cluster_size, recipe, remote
+from sweep.grid import cluster_size, config_tree, recipe, remote
 from sweep.grid.recipe import ADD, AFTER, GENERIC_KEYS, WINDOW_KEYS
 
 if TYPE_CHECKING:
@@ -73,6 +73,46 @@ def identity(
         sized_by = ("shape", "load", "usual_load", "tails")
         parts["sized"] = {key: cluster.get(key) for key in sized_by}
     return parts
+
+
+FROM_TRACE = "from_trace"
+"""Shape of a cluster that the trace tells."""
+
+
+def with_own_cluster(parts: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """Return a trace and a cluster of shape `FROM_TRACE` with the cluster that the trace tells.
+
+    `folder` is that of real traces, to which the trace's path may refer.
+
+    Raises
+    ------
+    InputError
+        If the trace tells none, or is not there.
+    """
+    raw = {key: value for key, value in parts["trace"].items() if key not in ("transforms", AFTER)}
+    cluster = None
+    if "format" in raw:
+        trace = config_tree.resolved({"trace": raw, "paths": {"traces": folder}})["trace"]
+        cluster = _own_cluster(trace)
+    if cluster is None:
+        raise InputError(
+            "cluster=from_trace takes the cluster from the trace, as of trace=slurm_site, and this "
+            "one tells none: choose another, such as cluster=slots",
+            rule="wrong type",
+        )
+    return {**parts, "cluster": {**parts["cluster"], **cluster}}
+
+
+def _own_cluster(trace: Mapping[str, Any]) -> dict[str, Any] | None:
+    from sim import traces as formats  # readers load Arrow
+
+    path = trace.get("path")
+    _check_path(str(trace["format"]), path, has_files=True)
+    options = {key: trace[key] for key in trace if key not in GENERIC_KEYS}
+    if trace.get("begin_s") is not None:
+        options["begin_s"] = float(trace["begin_s"])
+    local, module = str(remote.local_path(str(path))), trace.get("module")
+    return formats.cluster_of(trace["format"], local, module=module, **options)
 
 
 def paths(trace: Mapping[str, Any]) -> Iterator[str]:

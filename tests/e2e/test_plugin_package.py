@@ -142,6 +142,14 @@ def test_a_reader_an_evaluator_a_strategy_and_a_verb(run: Run, tmp_path: Path) -
     assert ok(run("sweep", "example-count")) == "7 jobs\n"
 
 
+def test_a_what_if(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("0 5\n1 2\n2 4\n")
+    words = ("trace=example_lines", "trace.path=log.txt", "cluster.count=1", "policy=fifo")
+    change = ("what_if.example_first=2", "what_if.restore=null")
+    text = " ".join(ok(run("sweep", *words, *change, *INLINE)).split())
+    assert "only the first 2 jobs (example_first=2): mean wait" in text
+
+
 def test_a_study_its_published_number_and_a_verb_of_workloads(run: Run, tmp_path: Path) -> None:
     text = ok(run("sweep", "experiment=example", *INLINE))
     assert re.search(r"longest +fifo +\d+\.\d .* 60 ", text)

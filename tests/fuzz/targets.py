@@ -45,6 +45,8 @@ from sweep.store.folder import CELLS, HTML, MARKDOWN, TABLE, VERDICT, SweepFolde
 from sweep.store.journal import Journal
 from tests.sim.traces.kubernetes_objects import CLUSTER, WORKFLOW
 from tests.sim.traces.spark_events import end, job, job_end, profile, stage, task, text, two_stages
+from tests.sim.traces.test_kueue_site import JOBS as KUEUE_JOBS
+from tests.sim.traces.test_kueue_site import SITE as KUEUE
 from tests.sim.traces.test_ray import actor, seven
 from tests.sim.traces.test_ray import task as task_of_ray
 from tests.sim.traces.test_slurm_site import FILES as SITE_FILES
@@ -534,6 +536,10 @@ TARGETS: dict[str, Target] = {
     "wfcommons": Target(_trace("wfcommons"), (json.dumps(_WORKFLOW).encode(),)),
     "wfcommons, logs": Target(
         _trace("wfcommons", read_as="logs", copies=1), (json.dumps(_WORKFLOW).encode(),)
+    ),
+    "kueue_site": Target(
+        _trace("kueue_site"),
+        (json.dumps({"kind": "List", "items": [*KUEUE, *KUEUE_JOBS]}).encode(),),
     ),
     "slurm_site": Target(_site, (BETWEEN.join(SITE_FILES[name].encode() for name in SITE_FILES),)),
     "bqetl": Target(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 
 from benchmarks.real import processes
@@ -48,7 +49,8 @@ def main() -> int:
     runs = batch.planned(words.workloads, words.runs, words.settings or ())
     runs = [run for run in runs if run.number >= words.first]
     until_s = time.time() + 3600 * words.hours
-    return int(batch.make(runs, words.log, words.out, words.at_once, until_s) > 0)
+    begin = partial(batch.begin, log=words.log, out=words.out)
+    return int(batch.make(runs, begin, words.out, words.at_once, until_s) > 0)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from benchmarks.real.slurm import cluster
 from benchmarks.real.slurm.cluster import Cluster
@@ -32,12 +32,19 @@ class Site:
         Priority of each QOS.
     lines
         Lines of ``slurm.conf``.
+    qos_options, account_options
+        Words for ``sacctmgr modify``, by QOS and account: limits, who preempts whom.
+    for_partitions
+        QOS of partitions, which users may not name.
     """
 
     shares: Mapping[str, int]
     parents: Mapping[str, str]
     qos: Mapping[str, int]
     lines: Mapping[str, str]
+    qos_options: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    account_options: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    for_partitions: Sequence[str] = ()
 
     @property
     def users(self) -> list[tuple[str, str]]:
@@ -133,7 +140,7 @@ def _fill(prepared: Cluster, site: Site) -> None:
 
     add("cluster", "replay")
     for name, priority in site.qos.items():
-        if priority:  # there is a normal one of priority 0
+        if name != "normal":  # which is there
             add("qos", name, f"priority={priority}")
     accounts = [key for key in site.shares if "/" not in key]
     for name in sorted(accounts, key=lambda name: name in site.parents):
@@ -142,9 +149,16 @@ def _fill(prepared: Cluster, site: Site) -> None:
     for account, user in site.users:
         share = site.shares[f"{account}/{user}"]
         add("user", user, f"account={account}", f"fairshare={share}", "cluster=replay")
+    own = ",".join(name for name in site.qos if name not in site.for_partitions)
     for user in sorted({user for _, user in site.users}):
-        words = ("user", user, "set", f"qos={','.join(site.qos)}")
-        prepared.command("sacctmgr", "-i", "modify", *words)
+        prepared.command("sacctmgr", "-i", "modify", "user", user, "set", f"qos={own}")
+
+
+def limit(started: Cluster, site: Site) -> None:
+    """Set the options of QOS and accounts, once the controller has named its resources."""
+    for kind, options in (("qos", site.qos_options), ("account", site.account_options)):
+        for name, words in options.items():
+            started.command("sacctmgr", "-i", "modify", kind, name, "set", *words)
 
 
 def _until_done(prepared: Cluster, *words: str) -> None:

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from benchmarks.real.slurm.workloads import JUDGES, LAST_JUDGES, LATER_JUDGES, NAMES
 
 SCHEDULERS = ("builtin", "backfill", "backfill_short")
 N_RUNS = 5
 N_TRIES = 5
+
+
+class Planned(Protocol):
+    """A run that can be made: its name, its folder, and if it is there."""
+
+    @property
+    def stem(self) -> str:
+        """Name of the run."""
+
+    def folder(self, out: Path) -> Path:
+        """Return where the run's files lie."""
+
+    def is_done(self, out: Path) -> bool:
+        """Tell whether the run is finished."""
+
+
+Process = subprocess.Popen[bytes]
+R = TypeVar("R", bound=Planned)
 
 
 @dataclass(frozen=True)
@@ -62,27 +82,34 @@ def planned(workloads: Sequence[str], n_runs: int, settings: Sequence[str] = ())
     ]
 
 
-def make(runs: Sequence[Run], log: Path | None, out: Path, at_once: int, until_s: float) -> int:
+def make(
+    runs: Sequence[R], begin: Callable[[R], Process], out: Path, at_once: int,
+    until_s: float, between_s: float = 0.0,
+) -> int:  # fmt: skip
     """Make the runs that are missing, `at_once` at a time; return how many are missing still.
 
-    None begins after `until_s`, in seconds since the epoch; those that run then end by themselves.
-    A run that fails is tried `N_TRIES` times, later ones after all others. On an interruption the
-    running ones are ended, with their clusters.
+    None begins after `until_s`, in seconds since the epoch, nor within `between_s` of the one
+    before; those that run then end by themselves. A run that fails is tried `N_TRIES` times, later
+    ones after all others. On an interruption the running ones are ended, with their clusters.
     """
     waiting = [(run, 1) for run in runs if not run.is_done(out)]
-    running: dict[subprocess.Popen[bytes], tuple[Run, int]] = {}
+    running: dict[Process, tuple[R, int]] = {}
+    begun_s = -math.inf
     try:
         while waiting or running:
             for process in [process for process in running if process.poll() is not None]:
                 run, trial = running.pop(process)
-                print(time.strftime("%X"), run.stem, "FAILED" if process.returncode else "done")
+                outcome = "FAILED" if process.returncode else "done"
+                print(time.strftime("%X"), run.stem, outcome, flush=True)
                 if process.returncode and trial < N_TRIES:
                     waiting.append((run, trial + 1))
             if time.time() > until_s:
                 waiting.clear()
-            if waiting and len(running) < at_once:
+            is_time = time.monotonic() >= begun_s + between_s
+            if waiting and len(running) < at_once and is_time:
                 run, trial = waiting.pop(0)
-                running[_begin(run, log, out)] = run, trial
+                running[begin(run)] = run, trial
+                begun_s = time.monotonic()
             time.sleep(1.0)
     finally:
         for process in running:
@@ -92,10 +119,16 @@ def make(runs: Sequence[Run], log: Path | None, out: Path, at_once: int, until_s
     return sum(not run.is_done(out) for run in runs)
 
 
-def _begin(run: Run, log: Path | None, out: Path) -> subprocess.Popen[bytes]:
+def begin(run: Run, log: Path | None, out: Path) -> Process:
+    """Begin a run as a process of its own."""
+    command = ["benchmarks.real.slurm", "one", run.workload, run.settings, str(run.number)]
+    command += ["--out", str(out), *(["--log", str(log)] if log else [])]
+    return start(run, out, command)
+
+
+def start(run: Planned, out: Path, command: Sequence[str]) -> Process:
+    """Start a module with its words; its output goes into the run's folder."""
     folder = run.folder(out)
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "benchmarks.real.slurm", "one", run.workload, run.settings]
-    command += [str(run.number), "--out", str(out), *(["--log", str(log)] if log else [])]
-    with (folder / "run.log").open("wb") as output:
-        return subprocess.Popen(command, stdout=output, stderr=output)
+    with (folder / "run.log").open("ab") as output:
+        return subprocess.Popen([sys.executable, "-m", *command], stdout=output, stderr=output)

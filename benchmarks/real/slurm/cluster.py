@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from benchmarks.real import processes
-from benchmarks.real.slurm import configure
-from benchmarks.real.slurm.configure import Settings
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "faketime", "sbatch", "sinfo")
 START_WITHIN_S = 180.0
@@ -24,13 +23,26 @@ MARK = "REAL_SLURM_CLUSTER"
 _DAEMONS = """
 slurmctld -D -i -f {conf} &
 sleep {pause}
-node=0
-while [ $node -lt {n_nodes} ]; do
-    slurmd -D -f {conf} -N n$node &
-    node=$((node + 1))
+for node in {nodes}; do
+    slurmd -D -f {conf} -N $node &
 done
 wait
 """
+
+
+class Setup(Protocol):
+    """Nodes of a cluster, the speed of its clock, and its ``slurm.conf``."""
+
+    @property
+    def speed(self) -> int:
+        """Seconds of the daemons' clock a second."""
+
+    @property
+    def node_names(self) -> list[str]:
+        """Names of the nodes, each a daemon."""
+
+    def write(self, folder: Path, port: int) -> Path:
+        """Write ``slurm.conf`` into `folder`; the controller listens at `port`, nodes above it."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +50,7 @@ class Cluster:
     """A cluster that runs, in `folder`."""
 
     folder: Path
-    settings: Settings
+    settings: Setup
 
     @property
     def environment(self) -> dict[str, str]:
@@ -93,7 +105,7 @@ def free_ports(n: int) -> int:
 
 @contextmanager
 def running(
-    settings: Settings, folder: Path, prepare: Callable[[Cluster], object] | None = None
+    settings: Setup, folder: Path, prepare: Callable[[Cluster], object] | None = None
 ) -> Iterator[Cluster]:
     """Start a cluster in an empty folder; end it, whatever happens.
 
@@ -107,7 +119,8 @@ def running(
     (folder / "state").mkdir(parents=True)
     (folder / "spool").mkdir()
     folder.chmod(0o755)
-    conf = configure.write(settings, folder, free_ports(settings.n_nodes + 1))
+    names = settings.node_names
+    conf = settings.write(folder, free_ports(len(names) + 1))
     key = folder / "munge.key"
     key.write_bytes(secrets.token_bytes(128))
     key.chmod(0o600)
@@ -117,7 +130,7 @@ def running(
         groups.append(start(_munged(folder), folder))
         if prepare is not None:
             prepare(cluster)
-        script = _DAEMONS.format(conf=conf, n_nodes=settings.n_nodes, pause=settings.speed)
+        script = _DAEMONS.format(conf=conf, nodes=" ".join(names), pause=settings.speed)
         groups.append(start([*_clock(settings.speed), "sh", "-c", script], folder))
         _wait_for_nodes(cluster, groups)
         processes.wait_until_quiet(f"{MARK}={folder}")
@@ -164,10 +177,10 @@ def _wait_for_nodes(cluster: Cluster, groups: list[subprocess.Popen[bytes]]) -> 
         if any(group.poll() is not None for group in groups) or "fatal:" in log.read_text():
             break
         try:
-            idle = cluster.command("sinfo", "-h", "-p", "p", "-t", "idle", "-o", "%D").strip()
+            idle = set(cluster.command("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split())
         except subprocess.CalledProcessError:
-            idle = ""
-        if idle == str(cluster.settings.n_nodes):
+            idle = set()
+        if idle == set(cluster.settings.node_names):
             return
         time.sleep(0.5)
     raise RuntimeError(f"the cluster in {cluster.folder} did not start: {log.read_text()[-800:]}")

@@ -89,6 +89,15 @@ class Settings:
         """Return names and factors of the partitions; all have all nodes."""
         return [("p", 1), ("express", 2)] if self.priority == "multifactor" else [("p", 1)]
 
+    @property
+    def node_names(self) -> list[str]:
+        """Names of the nodes."""
+        return [f"n{node}" for node in range(self.n_nodes)]
+
+    def write(self, folder: Path, port: int) -> Path:
+        """Write ``slurm.conf`` into the folder of a cluster, with ports from `port` on."""
+        return write(self, folder, port)
+
 
 def named(name: str, n_nodes: int, speed: int) -> Settings:
     """Return the settings called ``SCHEDULER-PRIORITY``, such as ``backfill_short-basic``.
@@ -113,15 +122,44 @@ def named(name: str, n_nodes: int, speed: int) -> Settings:
 
 
 def write(settings: Settings, folder: Path, port: int) -> Path:
-    """Write ``slurm.conf`` into the folder of a cluster; return its path.
+    """Write ``slurm.conf`` into the folder of a cluster; return its path."""
+    lines = [
+        f"{key}={value}"
+        for key, value in (general(folder, port, settings.speed) | settings.lines()).items()
+    ]
+    lines += [
+        f"{node_line(name, port + 1 + node)} CPUs={settings.cpus_per_node}"
+        for node, name in enumerate(settings.node_names)
+    ]
+    lines += [
+        f"PartitionName={name} Nodes=n[0-{settings.n_nodes - 1}] PriorityJobFactor={factor} "
+        f"Default={'YES' if name == 'p' else 'NO'} MaxTime=INFINITE State=UP"
+        for name, factor in settings.partitions()
+    ]
+    path = folder / "slurm.conf"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def node_line(name: str, port: int) -> str:
+    """Return the begin of the line of a node, which is a daemon on this machine."""
+    return f"NodeName={name} NodeHostname={_host()} NodeAddr=127.0.0.1 Port={port} State=UNKNOWN"
+
+
+def _host() -> str:
+    return socket.gethostname().split(".")[0]
+
+
+def general(folder: Path, port: int, speed: int) -> dict[str, str]:
+    """Return the lines that every cluster has.
 
     Every daemon listens on 127.0.0.1 alone, from `port` on. Limits of communication are long, as
     they are read from the daemons' clock, which may run faster.
     """
-    host, user = socket.gethostname().split(".")[0], getpass.getuser()
-    general = {
+    user = getpass.getuser()
+    return {
         "ClusterName": "replay",
-        "SlurmctldHost": f"{host}(127.0.0.1)",
+        "SlurmctldHost": f"{_host()}(127.0.0.1)",
         "SlurmctldPort": str(port),
         "SlurmUser": user,
         "SlurmdUser": user,
@@ -151,21 +189,7 @@ def write(settings: Settings, folder: Path, port: int) -> Path:
         "SlurmdParameters": "config_overrides",
         "SlurmdTimeout": "0",
         "InactiveLimit": "0",
-        "MessageTimeout": str(60 * settings.speed),
-        "TCPTimeout": str(10 * settings.speed),
-        "BatchStartTimeout": str(60 * settings.speed),
+        "MessageTimeout": str(60 * speed),
+        "TCPTimeout": str(10 * speed),
+        "BatchStartTimeout": str(60 * speed),
     }
-    lines = [f"{key}={value}" for key, value in (general | settings.lines()).items()]
-    lines += [
-        f"NodeName=n{node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port + 1 + node} "
-        f"CPUs={settings.cpus_per_node} State=UNKNOWN"
-        for node in range(settings.n_nodes)
-    ]
-    lines += [
-        f"PartitionName={name} Nodes=n[0-{settings.n_nodes - 1}] PriorityJobFactor={factor} "
-        f"Default={'YES' if name == 'p' else 'NO'} MaxTime=INFINITE State=UP"
-        for name, factor in settings.partitions()
-    ]
-    path = folder / "slurm.conf"
-    path.write_text("\n".join(lines) + "\n")
-    return path

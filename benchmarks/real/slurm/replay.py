@@ -29,17 +29,17 @@ def run(replayed: Replayed, settings: Settings, target: Path, stem: str) -> None
     RuntimeError
         If the cluster did not start, or jobs did not end in time.
     """
-    folder = Path(tempfile.mkdtemp(prefix="slurm-", dir=_memory()))
+    folder = Path(tempfile.mkdtemp(prefix="slurm-", dir=memory()))
     try:
         with cluster.running(settings, folder) as started:
             time.sleep(moment_s(stem) / settings.speed)
-            busy, begun_s = _busy_s(), time.monotonic()
-            submit(started, replayed.jobs)
+            busy, begun_s = busy_s(), time.monotonic()
+            submit(started, replayed.jobs, queues=settings.priority == "multifactor")
             wait(started, replayed)
             took_s = time.monotonic() - begun_s
             load = {
                 "took_s": round(took_s, 1),
-                "cores_busy": round((_busy_s() - busy) / took_s, 2),
+                "cores_busy": round((busy_s() - busy) / took_s, 2),
             }
             collect.write(folder, replayed, settings, target, stem, load)
     except Exception:
@@ -60,8 +60,8 @@ def moment_s(stem: str) -> float:
     return stream(SEED, stem).uniform(0.0, MOMENTS_S)
 
 
-def submit(started: Cluster, jobs: tuple[Job, ...]) -> None:
-    """Submit the jobs one after the other, each at its time.
+def submit(started: Cluster, jobs: tuple[Job, ...], *, queues: bool) -> None:
+    """Submit the jobs one after the other, each at its time; to their own partitions if `queues`.
 
     They take the environment along (as shipped): with ``--export=NIL`` or ``NONE`` each start
     would wait two seconds for a login shell.
@@ -72,7 +72,6 @@ def submit(started: Cluster, jobs: tuple[Job, ...]) -> None:
         If one is late by more than `collect.MAX_LATE_S`.
     """
     speed = started.settings.speed
-    queues = started.settings.priority == "multifactor"
     begun_s = time.monotonic()
     for number, job in enumerate(jobs):
         time.sleep(max(begun_s + job.submit_s / speed - time.monotonic(), 0.0))
@@ -97,12 +96,12 @@ def wait(started: Cluster, replayed: Replayed) -> None:
     raise RuntimeError(f"{replayed.name}: jobs did not end in time")
 
 
-def _memory() -> Path | None:
+def memory() -> Path | None:
     """Return a folder in memory, where there is one: the controller waits for the disk at times."""
     return folder if os.access(folder := Path("/dev/shm"), os.W_OK | os.X_OK) else None
 
 
-def _busy_s() -> float:
+def busy_s() -> float:
     """Return the seconds in which this machine's cores were busy since it started."""
     fields = [float(field) for field in Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
     return (sum(fields[:8]) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")

@@ -108,9 +108,9 @@ def submit_and_sample(started: Cluster, rng: np.random.Generator) -> list[tuple[
     while len(outputs) < SAMPLES:
         now_s = time.monotonic() - begun_s
         if now_s >= (len(outputs) + 1) * BETWEEN_S:
-            before_s = _clock_s(started)
+            before_s = clock_s(started)
             text = "".join(f"$ {' '.join(c)}\n{started.command(*c)}" for c in COMMANDS)
-            outputs.append((before_s, _clock_s(started), text))
+            outputs.append((before_s, clock_s(started), text))
         elif now_s >= submit_s and submit_s < 0.75 * SAMPLES * BETWEEN_S:
             account, user = users[int(rng.integers(len(users)))]
             started.command(
@@ -157,7 +157,7 @@ def calculations(log: str) -> str:
     return "calculated_s\n" + "".join(f"{s}\n" for s in times)
 
 
-def _clock_s(started: Cluster) -> int:
+def clock_s(started: Cluster) -> int:
     """Return the controller's time, s since 1970."""
     shown = re.search(r"sdiag output at .*\((\d+)\)", started.command("sdiag"))
     assert shown

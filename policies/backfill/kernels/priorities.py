@@ -63,7 +63,7 @@ def update(st, now, kinds, rows, times):
     st.state_f[SEEN] = math.inf
     _advance(st, now, kinds[begin:], rows[begin:])
     n_before = st.state_i[N_QUEUE]
-    _arrive(st, kinds, rows)
+    _arrive(st, now, kinds, rows)
     if st.state_i[RIGID]:
         n_changed = _keep_order(st, n_before)
     else:
@@ -252,11 +252,12 @@ def _list_waiting(st):
 
 
 @inlined
-def _arrive(st, kinds, rows):
-    """Append the jobs that come now."""
+def _arrive(st, now, kinds, rows):
+    """Append the jobs that come now: submitted, or eligible only now."""
     for i in range(len(kinds)):
         if kinds[i] == JOB_ARRIVED:
             j = rows[i]
+            st.state_since[j] = now
             st.state_present[st.state_i[N_PRESENT]] = j
             st.state_queue[st.state_i[N_QUEUE]] = j
             st.state_i[N_PRESENT] += 1
@@ -275,7 +276,7 @@ def _calculate_key(st, j):
 @jit
 def weigh(st, j):
     """Return the priority of job `j`, and set its factors, each times its weight."""
-    age_s = max(st.state_f[AT] - st.w_submit[j], 0.0)
+    age_s = max(st.state_f[AT] - st.state_since[j], 0.0)
     share = st.state_factor[st.w_association[j]]
     st.state_weighted[0] = st.w_setting[WEIGHT_AGE] * min(age_s / st.w_setting[MAX_AGE], 1.0)
     st.state_weighted[1] = st.w_setting[WEIGHT_FAIR_SHARE] * share

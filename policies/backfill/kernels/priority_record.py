@@ -37,7 +37,6 @@ AT, LAST_PERIOD, LAST_FACTOR, NEXT, SEEN = range(5)
 FIELDS: tuple[tuple[str, str, str], ...] = (
     ("w_setting", "f8", "5"),
     # jobs
-    ("w_submit", "f8", "J"),  # s
     ("w_start", "f8", "J"),  # s, NaN before it: a live view
     ("w_done_work", "f8", "J"),  # task seconds: a live view
     ("w_association", "i4", "J"),
@@ -45,6 +44,7 @@ FIELDS: tuple[tuple[str, str, str], ...] = (
     ("w_is_gang", "i1", "J"),
     ("w_tier_key", "f8", "J"),  # smallest first, and above any priority
     ("w_constant", "f8", "J,3"),  # size, partition and QOS, each times its weight
+    ("state_since", "f8", "J"),  # from which on its age counts: it came, and was eligible, s
     ("state_key", "f8", "J"),  # as last calculated, smallest first
     ("state_counted", "f8", "J"),  # task seconds of jobs that are no gangs, which usage has
     ("state_present", "i4", "J"),  # jobs that wait or run, and some that ended, as submitted

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -93,6 +93,7 @@ def read_objects(
     on_bad_row: OnBadRow,
     bad: BadRows,
     notice: Callable[[str, int], None],
+    other_kinds: Collection[str] = (),
 ) -> dict[str, list[Any]]:
     """Read the objects of a file or folder: the latest state of each, by kind, ordered by uid.
 
@@ -108,6 +109,8 @@ def read_objects(
         Objects that a parser refuses: raise, or drop and count in `bad`.
     notice : callable
         Counts peculiarities of the states that are returned, and of the file.
+    other_kinds : collection of str
+        Kinds that are read elsewhere: they are not counted.
 
     Raises
     ------
@@ -142,6 +145,8 @@ def read_objects(
             file=path, line=1, rule="no job left",
         )  # fmt: skip
     for kind, n in unread.items():
+        if kind in other_kinds:
+            continue
         notice(f"objects of the kind {kind}: not read", n)
     for _, rules in (item for states in latest.values() for item in states.values()):
         for rule, n in rules.items():

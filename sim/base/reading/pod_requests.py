@@ -74,7 +74,30 @@ def pod_demand(spec: Mapping[str, Any], notice: Callable[[str], None]) -> dict[s
     BadLineError
         If it has no such form.
     """
-    requests = _effective_requests(spec)
+    demand = amounts_of(_effective_requests(spec), notice)
+    if json_field(spec, "resourceClaims", list):
+        notice("resource claims (dynamic resource allocation): left out")
+    return demand
+
+
+def simulated_resource(name: str) -> str:
+    """Return ``cpu``, ``mem`` or ``gpu``, as which a resource of Kubernetes counts; "" for none."""
+    if name in ("cpu", "memory"):
+        return {"cpu": "cpu", "memory": "mem"}[name]
+    return "gpu" if name == _SHARED or _MIG.match(name) or _GPU.match(name) else ""
+
+
+def amounts_of(requests: Mapping[str, float], notice: Callable[[str], None]) -> dict[str, float]:
+    """Return amounts of Kubernetes' resources as ``cpu``, ``mem`` and ``gpu`` if there is any.
+
+    Parameters
+    ----------
+    requests : mapping of str to float
+        By Kubernetes' names: ``cpu``, ``memory`` in bytes, ``nvidia.com/gpu``.
+    notice : callable
+        Counts what is left out, or taken for something else.
+    """
+    requests = dict(requests)
     demand = {"cpu": requests.pop("cpu", 0.0), "mem": requests.pop("memory", 0.0) / GIB}
     gpus = 0.0
     for name, number in requests.items():
@@ -89,8 +112,6 @@ def pod_demand(spec: Mapping[str, Any], notice: Callable[[str], None]) -> dict[s
             gpus += number
         elif number and name not in _SMALL and not name.startswith("hugepages-"):
             notice(f"requests of {name}: left out")
-    if json_field(spec, "resourceClaims", list):
-        notice("resource claims (dynamic resource allocation): left out")
     return demand | ({"gpu": gpus} if gpus else {})
 
 

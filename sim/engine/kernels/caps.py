@@ -1,8 +1,8 @@
 """Counters of groups of jobs that share a cap.
 
-A group counts running jobs, their nodes, submitted jobs, quanta of a resource, or quanta × the
-seconds left to the limits of its running jobs. These go down at ticks; everything else changes with
-starts and ends. A job runs from its first start to its end.
+A group counts running jobs, what they hold (nodes, licences), submitted jobs, quanta of a resource,
+or quanta × the seconds left to the limits of its running jobs. These go down at ticks; everything
+else changes with starts and ends. A job runs from its first start to its end.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -12,7 +12,7 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.state import CAP_TICK, N_TICKING, NOW
 
-RUNNING, NODES, SUBMITTED, AMOUNT, MINUTES = range(5)
+RUNNING, HELD, SUBMITTED, AMOUNT, MINUTES = range(5)
 """Codes of ``c_group_counts``."""
 WITHIN, PASSES, BLOCKS = range(3)
 """A job keeps within its caps; exceeds one and lets others pass; or blocks them."""
@@ -26,11 +26,23 @@ def over_cap(st, j, demand, row, times):
     over = WITHIN
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
-        if st.state_group_used[n] + _need(st, n, j, demand, row, times) > st.c_group_cap[n]:
+        if st.state_group_used[n] + _need(st, i, j, demand, row, times) > st.c_group_cap[n]:
             if not st.c_group_blocks[n]:
                 return PASSES
             over = BLOCKS
     return over
+
+
+@part
+def is_over_running(st, j):
+    """Tell whether job `j` would exceed a cap of running jobs."""
+    if st.state_job_counted[j]:
+        return False
+    for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
+        n = st.w_job_group[i]
+        if st.c_group_counts[n] == RUNNING and st.state_group_used[n] >= st.c_group_cap[n]:
+            return True
+    return False
 
 
 @part
@@ -42,7 +54,7 @@ def count_within(st, j, row, count):
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
         if st.c_group_counts[n] >= AMOUNT:
-            need = _need(st, n, j, st.w_stage_demand, row, 1)
+            need = _need(st, i, j, st.w_stage_demand, row, 1)
             if need > 0:
                 count = min(count, (st.c_group_cap[n] - st.state_group_used[n]) // need)
     return count
@@ -54,7 +66,7 @@ def count_amount(st, j, demand, row, times):
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
         if st.c_group_counts[n] >= AMOUNT:
-            st.state_group_used[n] += _need(st, n, j, demand, row, times)
+            st.state_group_used[n] += _need(st, i, j, demand, row, times)
 
 
 @part
@@ -62,7 +74,7 @@ def count_running(st, j, sign):
     """Count job `j` as running from now on, or no more, if `sign` is -1."""
     st.state_job_counted[j] = sign > 0
     _count_job(st, j, RUNNING, sign)
-    _count_job(st, j, NODES, sign * st.w_job_n_nodes[j])
+    _count_job(st, j, HELD, sign)
     if st.w_job_cap_limit[j] == 0:
         return
     st.state_job_limit_left[j] = st.w_job_cap_limit[j]
@@ -123,20 +135,21 @@ def _lower_limit(st, j):
 
 
 @part
-def _count_job(st, j, counts, change):
+def _count_job(st, j, counts, sign):
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
         if st.c_group_counts[n] == counts:
-            st.state_group_used[n] += change
+            st.state_group_used[n] += sign * st.w_job_group_amount[i]
 
 
 @part
-def _need(st, n, j, demand, row, times):
-    """Return what `times` the demand in `row` of job `j` adds to the counter of group `n`."""
+def _need(st, i, j, demand, row, times):
+    """Return what `times` the demand in `row` of job `j` adds to the counter of its group `i`."""
+    n = st.w_job_group[i]
     counts = st.c_group_counts[n]
     if counts >= AMOUNT:
         amount = times * demand[row, st.c_group_resource[n]]
         return amount * st.state_job_limit_left[j] if counts == MINUTES else amount
     if counts == SUBMITTED or st.state_job_counted[j]:
         return 0
-    return 1 if counts == RUNNING else st.w_job_n_nodes[j]
+    return st.w_job_group_amount[i]

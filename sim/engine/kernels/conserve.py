@@ -8,8 +8,8 @@ with SIM_CHECKS=1; without it this is not compiled.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import part
-from sim.engine.kernels.caps import AMOUNT, MINUTES, NODES, SUBMITTED
-from sim.engine.kernels.features import BATCHES, CAPS, GANGS, POOL, QUOTAS, USAGE
+from sim.engine.kernels.caps import AMOUNT, MINUTES, SUBMITTED
+from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PINS, POOL, QUOTAS, USAGE
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import (
@@ -144,7 +144,7 @@ def _check_queues(st):
         for r in range(st.state_org_used.shape[1]):
             if st.state_org_used[org, r] != st.state_sum_org[org, r]:
                 _break(st, ORGANISATION, org)
-            is_capped = st.state_i[HARD_CAPS] and r < st.state_i[N_RIGID]
+            is_capped = st.state_i[HARD_CAPS] and r < st.state_i[N_RIGID] and not PINS
             if is_capped and st.state_org_used[org, r] > st.c_org_cap[org, r]:
                 _break(st, CAP, org)
 
@@ -163,7 +163,8 @@ def _check_nodes(st):
                 taken[above, r] += max(taken[node, r] - st.c_node_local[node, r], 0)
             if taken[node, r] != st.state_node_taken[node, r]:
                 _break(st, NODE, node)
-            if r < st.state_i[N_RIGID] and taken[node, r] > st.c_node_limit[node, r]:
+            is_over = r < st.state_i[N_RIGID] and taken[node, r] > st.c_node_limit[node, r]
+            if is_over and not PINS:
                 _break(st, NODE, node)
 
 
@@ -181,10 +182,9 @@ def _check_groups(st):
                 used[n] += amount * st.state_job_limit_left[j] if counts == MINUTES else amount
             elif counts == SUBMITTED:
                 used[n] += st.state_job_turn[j] >= 0 and st.state_job_left[j] > 0
-            elif counts == NODES:
-                used[n] += st.state_job_counted[j] * st.w_job_n_nodes[j]
             else:
-                used[n] += st.state_job_counted[j]
+                used[n] += st.state_job_counted[j] * st.w_job_group_amount[i]
     for n in range(len(used)):
-        if used[n] != st.state_group_used[n] or used[n] > st.c_group_cap[n]:
+        is_over = used[n] > st.c_group_cap[n] and not PINS  # pinned jobs may exceed caps
+        if used[n] != st.state_group_used[n] or is_over:
             _break(st, GROUP, n)

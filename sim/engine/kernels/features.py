@@ -75,12 +75,15 @@ CAPS = Feature("CAPS")
 CLASSES."""
 TIERS = Feature("TIERS")
 """Waiting jobs of partitions of a higher tier come first; strict order goes by buckets, too."""
+PINS = Feature("PINS")
+"""Jobs are placed as a state says, before the policy places any (`sim.engine.kernels.pins`)."""
 QUOTAS = Feature("QUOTAS")
 """Queues are a tree of quotas that lend (`sim.engine.kernels.quotas`)."""
 CHECKS = Feature("CHECKS")
 """After each instant the accounts are summed anew (`sim.engine.kernels.conserve`): SIM_CHECKS=1."""
 
 MODULES_SET = {
+    "pinned": ("sim.engine.kernels.pins",),
     "learning": ("sim.engine.kernels.learning.learning",),
     "evict": ("sim.engine.kernels.preemption.preempt",),
     "preemption": ("sim.engine.kernels.preemption.preempt",),

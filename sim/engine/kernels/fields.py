@@ -42,7 +42,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # caps: the groups of each job, and its limit, if its minutes are counted: s, and whole ones
     ("w_job_group0", "i8", "J+1:CAPS", INPUT),
     ("w_job_group", "i4", "*", INPUT),
-    ("w_job_n_nodes", "i8", "J:CAPS", INPUT),
+    ("w_job_group_amount", "i8", "*", INPUT),  # of the job while it counts: jobs, nodes, licences
     ("w_job_cap_limit_s", "f8", "J:CAPS", INPUT),
     ("w_job_cap_limit", "i8", "J:CAPS", INPUT),
     ("w_job_preempts", "i1", "J:PREEMPTS", INPUT),  # it may preempt others
@@ -104,6 +104,14 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_may_use", "i8", "J:WINDOWS", INPUT),  # reservations, as bits
     ("w_job_over_s", "f8", "J:WINDOWS", INPUT),  # last end of its reservation, inf for none
     ("state_next_over", "i8", "*", INPUT),  # position in c_over_s
+    # pinned jobs by the time at which they are placed, s; the machines of each job's tasks,
+    # ascending, then -1 for any of these; times at which placements are tried, s
+    ("w_pin_s", "f8", "*", INPUT),
+    ("w_pin_job", "i4", "*", INPUT),
+    ("w_pin_machine", "i4", "T:PINS", INPUT),
+    ("w_moment_s", "f8", "*", INPUT),
+    ("state_pin_due", "i4", "J:PINS", 0),  # those that are due and wait
+    ("state_pin_machine", "i4", "T:PINS", 0),  # of each slot of a job that is placed
     # the cluster, read-only
     # resources in order: rigid ones, which can't be overbooked; fungible ones that decide what
     # fits (F with the rigid ones); the other fungible ones
@@ -113,6 +121,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_capacity", "i8", "M:CAPACITIES, R", INPUT),  # quanta
     ("c_mach_scale", "f8", "R", INPUT),  # 1 / the largest amount on a machine
     ("c_mach_class", "i8", "M:CHOOSES", INPUT),  # the bit of its class
+    ("c_mach_level", "i4", "M:CHOOSES", INPUT),  # the rank of its weight
     ("c_mach_kind", "i4", "M:CLASS_SPEEDS", INPUT),  # its class, a column of w_stage_speed
     ("c_mach_pool", "i8", "M:CLASSES", INPUT),  # the bit of its pool
     ("c_mach_device0", "i8", "M+1:CHOOSES", INPUT),  # its first device
@@ -281,7 +290,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # queues and organisations
     ("state_queue_root", "i4", "Q", -1),
     ("state_queue_used", "i8", "Q, R", 0),
-    ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap
+    ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap, +4 untried
     ("state_queue_blocked_stage", "i4", "Q", -1),
     # pools that the first ones of the queue keep for themselves, as bits
     ("state_queue_barred", "i8", "Q:CLASSES", 0),
@@ -406,14 +415,25 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_running_jobs", "i4", "J:RESERVED", 0),  # by expected end
     # periodic planning (`sim.engine.kernels.rigid.replan_registers`): U nodes, W steps
     ("p_replan", "i8", "*", INPUT),
+    ("w_job_one_per_node", "i1", "J:REPLANNED", INPUT),
     ("p_replan_s", "f8", "*", INPUT),
     ("p_completing_s", "f8", "*", INPUT),  # of each job
     ("p_cycle_factors", "f8", "*", INPUT),
+    ("p_depth_group", "i4", "*, *", INPUT),  # of each job, in each kind of groups; -1: none
+    ("p_depth_most", "i8", "*", INPUT),  # jobs of a group that a cycle tries
+    ("p_reserved_in", "i4", "*", INPUT),  # group of each job by which reservations count
+    ("p_job_array", "i4", "*", INPUT),  # -1: none
+    ("p_job_throttle", "i4", "*", INPUT),  # elements of its array that may run; 0: all
+    ("state_depth_used", "i8", "*, *", INPUT),
+    ("state_reserved_in", "i8", "*", INPUT),
+    ("state_array_tried", "i8", "*, *", INPUT),  # by the plan, by the main loop
+    ("state_array_reserved", "i8", "*", INPUT),
     ("state_replan", "i8", "*", INPUT),
     ("state_replan_s", "f8", "*", INPUT),
     ("state_job_expected_end", "i8", "J:REPLANNED", 0),  # clock, s
     ("state_job_listed", "i1", "J:REPLANNED", 0),
     ("state_planned_jobs", "i4", "J:REPLANNED", 0),  # waiting jobs in order
+    ("state_plan_jobs", "i4", "J:REPLANNED", 0),  # those of the plan
     ("state_expected_jobs", "i4", "J:REPLANNED", 0),  # running jobs by expected end
     ("state_completing_jobs", "i4", "J:REPLANNED", 0),  # ended jobs by the time it takes
     ("state_task_node", "i4", "T:REPLANNED", 0),  # of each slot of a job, from its first task on

@@ -41,6 +41,7 @@ from sim.engine.kernels.features import (
     LEARNS,
     LIMITS,
     OVERBOOK,
+    PINS,
     POOL,
     PREEMPTS,
     REPLANS,
@@ -87,13 +88,14 @@ from sim.engine.kernels.state import (
     REFINE_AT,
     RESERVATIONS,
     TIMER,
+    TRIES,
 )
 from sim.engine.kernels.time_limits import next_limit
 from sim.engine.kernels.timeouts import end_reservations, time_out
 from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, update_wait_queue
 from sim.engine.kernels.windows import next_over
 
-DONE, NEEDS_POLICY, STUCK, FULL, WRONG = range(5)
+DONE, NEEDS_POLICY, STUCK, FULL, WRONG, MOMENT, TRIED = range(7)
 
 preempt = late("sim.engine.kernels.preemption.preempt.preempt", PREEMPTS)
 next_leaving = late("sim.engine.kernels.preemption.preempt.next_leaving", PREEMPTS)
@@ -101,7 +103,12 @@ start_claimants = late("sim.engine.kernels.preemption.preempt.start_claimants", 
 stop_leaving = late("sim.engine.kernels.preemption.preempt.stop_leaving", PREEMPTS)
 next_refinement = late("sim.engine.kernels.learning.learning.next_refinement", LEARNS)
 refine = late("sim.engine.kernels.learning.learning.refine", LEARNS)
+has_begun = late("sim.engine.kernels.pins.has_begun", PINS)
+is_moment = late("sim.engine.kernels.pins.is_moment", PINS)
+next_pin = late("sim.engine.kernels.pins.next_pin", PINS)
+place_pinned = late("sim.engine.kernels.pins.place_pinned", PINS)
 dispatch_replanned = late("sim.engine.kernels.rigid.replan.dispatch_replanned", REPLANS)
+note_events = late("sim.engine.kernels.rigid.replan.note_events", REPLANS)
 next_wake = late("sim.engine.kernels.rigid.replan.next_wake", REPLANS)
 dispatch_reserved = late("sim.engine.kernels.rigid.reserve.dispatch_reserved", RESERVES)
 
@@ -113,18 +120,24 @@ MAX_IDLE_TICKS = 10_000
 def run(st, changed, n_changed):
     """Run until DONE, STUCK, an instant with events for the policy, or the records are FULL.
 
-    A checked run also returns if its accounts are WRONG.
+    A checked run also returns if its accounts are WRONG. With PINS, also at a MOMENT, before
+    anything is placed, and if placements are tried once they are (TRIED).
 
     With events (NEEDS_POLICY), the policy `changed` the first `n_changed` jobs. -1 at the first
-    call, before any placement, and to go on once the records are empty again.
+    call, before any placement, and to go on once the records are empty again. -2 to place jobs at
+    a MOMENT.
     """
-    placing = n_changed >= 0
-    if LIMITS and placing:
+    placing = n_changed != -1
+    if LIMITS and n_changed >= 0:
         st.state_i[N_EVENTS] = st.state_i[N_URGENT] = 0
         _apply_changes(st, changed, n_changed)
     while True:
         if placing:
+            if PINS and is_moment(st):
+                return MOMENT
             _dispatch(st)
+            if PINS and st.state_i[TRIES]:
+                return TRIED
         if VARIABLE_ENDS:
             update_rates(st)
             drop_stale(st)
@@ -179,7 +192,9 @@ def _next_time(st):
         time = min(time, st.w_outage_time[outage])
     if CAPS:
         time = min(time, st.state_f[CAP_TICK])
-    if REPLANS:
+    if PINS:
+        time = next_pin(st, time)
+    if REPLANS and (not PINS or has_begun(st)):
         time = min(time, next_wake(st))
     if WINDOWS:
         time = min(time, next_over(st))
@@ -325,12 +340,26 @@ def _dispatch(st):
         return
     if BATCHES:
         begin_batches(st)
+    if PINS:
+        place_pinned(st)
+        if not has_begun(st):
+            _go_on(st)
+            return
     if PREEMPTS:
         start_claimants(st)
     _place(st)
     if PREEMPTS and not CLASSES:
         while preempt(st):
             _place(st)
+
+
+@part
+def _go_on(st):
+    """Let gangs use their idle slots, and note what happened, while the policy places nothing."""
+    if GANGS:
+        refill_gangs(st)
+    if REPLANS:
+        note_events(st)
 
 
 @inlined

@@ -26,7 +26,9 @@ BLOCK = 64
 """Buckets that are tried on a machine at once."""
 
 # registers of state_f
-NOW, TIMER, SUM_WORTH, SUM_REMAINING, MAX_PRIORITY, REFINE_AT, CHECKED_AT, CAP_TICK = range(8)
+NOW, TIMER, SUM_WORTH, SUM_REMAINING, MAX_PRIORITY, REFINE_AT, CHECKED_AT, CAP_TICK, BEGINS = range(
+    9
+)
 # registers of p_pack
 PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
 # registers of p_learn
@@ -83,6 +85,10 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_COUNTED,
     IS_COUNTED,
     N_AHEAD,
+    NEXT_PIN,
+    N_PINS_DUE,
+    NEXT_MOMENT,
+    TRIES,
     # configuration
     SHARE,
     UNIT,
@@ -123,8 +129,8 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     VICTIMS,
     ISOLATED,
     BY_SHARE,
-) = range(89)
-N_I = 89
+) = range(93)
+N_I = 93
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
@@ -135,7 +141,8 @@ N_I = 89
 # N_CLAIMANTS: jobs whose victims have stopped; N_PLACED: starts of tasks and gangs; N_HOLDERS:
 # gangs that hold slots, in runs with preemption; N_COUNTED: shapes of slots that are counted;
 # IS_COUNTED: since then nothing was released, and no gang begun (`sim.engine.kernels.slot_counts`);
-# N_AHEAD: claims that begin later.
+# N_AHEAD: claims that begin later; NEXT_PIN, N_PINS_DUE: pinned jobs; NEXT_MOMENT, TRIES: a
+# placement is tried, and will be taken back (`sim.engine.kernels.pins`).
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.
@@ -160,7 +167,8 @@ N_I = 89
 # A condition that costs more than a read of a register is a feature (`if GANGS:`). SUM_WORTH and
 # SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`); MAX_PRIORITY is the
 # largest number of p_turn_priority so far; REFINE_AT is the time of the next refinement, CHECKED_AT
-# that of the last check of a checked run, CAP_TICK that of the next update of caps of minutes.
+# that of the last check of a checked run, CAP_TICK that of the next update of caps of minutes,
+# BEGINS that from which on the policy places jobs.
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

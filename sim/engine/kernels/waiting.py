@@ -220,6 +220,7 @@ def _leave(st, queue, g):
 
 
 FOR_ROOM, BY_CAP = 1, 2
+UNTRIED = 4  # since an earlier dispatch, and in this one its turn has not come
 
 
 @part
@@ -312,17 +313,40 @@ def _by_height(st, a, b, queue_a, queue_b):
     return height_a < height_b if height_a != height_b else before(st, a, b)
 
 
-@inlined
+@part
 def next_queue(st):
-    """Return the queue to serve next among those with an unblocked head, -1 for none."""
-    n = len(st.state_queue_root)
+    """Return the queue to serve next among those with an unblocked head, -1 for none.
+
+    A job at its run limit may move, within a dispatch, to the front of a queue that is blocked. If
+    the turn of that queue has come before, its old head bars the job; else the job is tried.
+    """
+    while True:
+        q = _first_open(st)
+        if not LIMITS or q < 0 or not st.state_queue_blocked[q]:
+            return q
+        if st.state_queue_root[q] != st.state_queue_blocked_stage[q]:
+            st.state_queue_blocked[q] = 0
+            st.state_queue_blocked_stage[q] = -1
+            return q
+        st.state_queue_blocked[q] -= UNTRIED  # nothing was released for it since
+
+
+@inlined
+def _first_open(st):
+    """Return the first queue in order with a head that is not refused in this dispatch, or -1."""
     best = -1
-    for q in range(n):
-        if st.state_queue_root[q] < 0 or st.state_queue_blocked[q]:
-            continue
-        if best < 0 or precedes(st, q, best):
+    for q in range(len(st.state_queue_root)):
+        if _is_open(st, q) and (best < 0 or precedes(st, q, best)):
             best = q
     return best
+
+
+@inlined
+def _is_open(st, q):
+    """Tell whether queue `q` has a head that is not refused in this dispatch."""
+    if st.state_queue_root[q] < 0:
+        return False
+    return not st.state_queue_blocked[q] or (LIMITS and st.state_queue_blocked[q] >= UNTRIED)
 
 
 @inlined
@@ -331,8 +355,7 @@ def is_contested(st, q):
     n = len(st.p_queue_weight)
     tier = st.p_queue_tier[q % n]
     for p in range(len(st.state_queue_root)):
-        waits = st.state_queue_root[p] >= 0 and not st.state_queue_blocked[p]
-        if p != q and waits and st.p_queue_tier[p % n] == tier:
+        if p != q and _is_open(st, p) and st.p_queue_tier[p % n] == tier:
             return True
     return False
 
@@ -348,7 +371,7 @@ def unblock(st):
     released = st.state_i[RELEASED]
     n = len(st.p_queue_weight)
     for q in range(len(st.state_queue_root)):
-        blocked = st.state_queue_blocked[q]
+        blocked = st.state_queue_blocked[q] & ~UNTRIED
         if not blocked:
             continue
         has_new_head = st.state_queue_blocked_stage[q] != st.state_queue_root[q]
@@ -358,6 +381,8 @@ def unblock(st):
             st.state_queue_blocked_stage[q] = -1
         elif blocked == FOR_ROOM and released:
             st.state_queue_blocked[q] = 0
+        elif LIMITS:
+            st.state_queue_blocked[q] = blocked | UNTRIED
     for org in range(len(st.state_org_freed)):
         st.state_org_freed[org] = 0
     st.state_i[RELEASED] = 0

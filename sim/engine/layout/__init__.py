@@ -43,6 +43,7 @@ from sim.engine.layout.columns import (
 from sim.engine.layout.features import event_capacity, registers, select_features
 from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.partitions import tiers_in_order
+from sim.engine.layout.pins import pin_fields
 from sim.engine.layout.quotas import quota_fields, tree_of
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
@@ -64,8 +65,12 @@ def lay_out(
     events: Event,
     views: dict[str, NDArray[Any]],
     record_tasks: bool,
+    shared: frozenset[str] = frozenset(),
 ) -> tuple[dict[str, NDArray[Any]], frozenset[str]]:
-    """Allocate the state of one run; return it with the run's features."""
+    """Allocate the state of one run; return it with the run's features.
+
+    `shared`: features that it gets if they are its own and more, to share a compiled loop.
+    """
     check_rigid(columns, cluster, plan)
     check_replan(plan)
     n_jobs, n_stages, n_tasks = len(columns.job_submit), len(columns.stage_job), columns.n_tasks
@@ -90,6 +95,7 @@ def lay_out(
     set_registers(flags, columns, cluster, plan, resources, quantum)
     groups, in_pools = cap_groups(columns, cluster), len(np.unique(mach_pool)) > 1
     features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
+    features = shared if features < shared else features
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.preemption is not None or bool(len(cluster.outages))
@@ -193,6 +199,7 @@ def lay_out(
         "w_edge_kind": columns.edge_kind,
         **outage_fields(cluster),
         **window_fields(columns, cluster, mach_pool, "WINDOWS" in features),
+        **pin_fields(columns, plan, capacity, cluster.unit),
         **choice,
         **speed_fields(columns, cluster, "CLASS_SPEEDS" in features),
         "c_mach_pool": mach_pool if "CLASSES" in features else mach_pool[:1],
@@ -215,10 +222,13 @@ def lay_out(
         "p_turn_prefers": by_turn(columns, plan, "prefers"),
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
-        **replan_fields(plan, n_jobs),
+        **replan_fields(columns, plan),
         **learning_fields(plan),
         "state_f": np.array(
-            [0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority), np.inf, 0.0, np.inf]
+            [
+                *(0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority)),
+                *(np.inf, 0.0, np.inf, -np.inf if plan.pinned is None else plan.pinned.begins_s),
+            ]
         ),
         "state_i": flags,
         **{f"state_job_{name}": views[name] for name in _JOB_VIEWS},

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4, I8
-from sim.cluster.allowed import job_nodes
-from sim.cluster.cap_groups import Groups
-from sim.cluster.caps import MINUTES, NODES, RUNNING, SUBMITTED
+from sim.base.arrays import F8, I4, I8, Mask
+from sim.cluster.cap_groups import Groups, amounts
+from sim.cluster.caps import MINUTES, NODES, RUNNING, SUBMITTED, is_licence
 from sim.engine.kernels import caps as counters
 
 if TYPE_CHECKING:
@@ -25,17 +24,17 @@ def lay_out_caps(
         return ABSENT
     counts = np.full(len(groups.cap), counters.AMOUNT, np.int8)
     counts[groups.counts(RUNNING)] = counters.RUNNING
-    counts[groups.counts(NODES)] = counters.NODES
+    counts[_are_held(groups)] = counters.HELD
     counts[groups.counts(SUBMITTED)] = counters.SUBMITTED
     counts[groups.counts(MINUTES)] = counters.MINUTES
     rows = [row.resource for row in groups.caps]
     resource = np.array([0 if name is None else resources.index(name) for name in rows], np.int32)
     blocks = np.array([row.blocks for row in groups.caps], np.int8)
-    limit_s = np.where(_in_groups_of(groups, MINUTES), columns.job_requested, 0.0)
+    limit_s = np.where(_in_groups_of(groups, groups.counts(MINUTES)), columns.job_requested, 0.0)
     return {
         "w_job_group0": groups.job_group0,
         "w_job_group": groups.group,
-        "w_job_n_nodes": job_nodes(columns).astype(np.int64),
+        "w_job_group_amount": _amounts(columns, groups),
         "w_job_cap_limit_s": limit_s,
         "w_job_cap_limit": np.ceil(limit_s).astype(np.int64),
         "c_group_cap": groups.quanta(resources, quantum),
@@ -54,11 +53,12 @@ def kinds_by_caps(columns: Columns, groups: Groups, kind: I4, n_kinds: int) -> t
     Return the kind of each stage, its kind while its job counts as running, and their number. Of
     jobs whose minutes are counted each that runs has kinds of its own.
     """
-    has_minutes, has_nodes = _in_groups_of(groups, MINUTES), _in_groups_of(groups, NODES)
-    has_count = _in_groups_of(groups, RUNNING) | has_nodes
-    n_nodes = np.where(has_nodes, job_nodes(columns), 0)
+    has_minutes = _in_groups_of(groups, groups.counts(MINUTES))
+    has_count = _in_groups_of(groups, groups.counts(RUNNING) | _are_held(groups))
     limit_s = np.where(has_minutes, np.ceil(columns.job_requested), 0)
-    job = np.unique(np.stack([groups.signature, limit_s, n_nodes]), axis=1, return_inverse=True)[
+    taken = np.zeros((len(groups.caps), len(limit_s)), np.int64)  # jobs hold the same of each
+    taken[groups.cap[groups.group], groups.jobs()] = _amounts(columns, groups)
+    job = np.unique(np.vstack([groups.signature, limit_s, taken]), axis=1, return_inverse=True)[
         1
     ].ravel()
     own = job[columns.stage_job] * n_kinds + kind
@@ -76,17 +76,33 @@ def has_minutes(groups: Groups) -> bool:
     return any(row.counted.endswith(MINUTES) for row in groups.caps)
 
 
-def _in_groups_of(groups: Groups, counted: str) -> NDArray[np.bool_]:
-    """Return which jobs are in a group that counts `counted`, (J,)."""
+def _in_groups_of(groups: Groups, are_counted: Mask) -> Mask:
+    """Return which jobs are in one of some groups, (J,)."""
     n_jobs = len(groups.job_group0) - 1
-    jobs: I8 = groups.jobs()[groups.counts(counted)[groups.group]]
+    jobs: I8 = groups.jobs()[are_counted[groups.group]]
     return np.bincount(jobs, minlength=n_jobs) > 0
+
+
+def _are_held(groups: Groups) -> Mask:
+    """Return which groups count what running jobs hold: nodes or licences."""
+    is_held = [row.counted == NODES or is_licence(row.counted) for row in groups.caps]
+    return np.array(is_held, bool)[groups.cap]
+
+
+def _amounts(columns: Columns, groups: Groups) -> I8:
+    """Return what each job takes of each of its groups' counters that are of no resource."""
+    jobs, rows = groups.jobs(), groups.cap[groups.group]
+    taken = np.zeros(len(jobs), np.int64)
+    for i, row in enumerate(groups.caps):
+        if row.resource is None:
+            taken[rows == i] = amounts(columns, row)[jobs[rows == i]]
+    return taken
 
 
 ABSENT: dict[str, NDArray[Any]] = {
     "w_job_group0": np.zeros(1, np.int64),
     "w_job_group": np.zeros(0, np.int32),
-    "w_job_n_nodes": np.zeros(1, np.int64),
+    "w_job_group_amount": np.zeros(0, np.int64),
     "w_job_cap_limit_s": np.zeros(1),
     "w_job_cap_limit": np.zeros(1, np.int64),
     "c_group_cap": np.zeros(0, np.int64),

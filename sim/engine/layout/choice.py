@@ -98,12 +98,19 @@ def lay_out_choice(
         "w_stage_allowed": allowed,
         "w_job_allowed": np.bitwise_and.reduceat(allowed, columns.job_stage0[:-1]),
         "c_mach_class": np.left_shift(1, code.astype(np.int64)),
+        "c_mach_level": _levels(cluster, code),
         "c_mach_device0": offsets(n_devices),
         "p_mix_demand": np.ascontiguousarray(mix_demand[:, order]),
         "p_mix_allowed": mix.allowed.copy(),
         "p_mix_weight": mix.weight.copy(),
         "state_device_free": np.full(max(int(n_devices.sum()), 1), per_device, np.int64),
     }
+
+
+def _levels(cluster: Cluster, code: I4 | I8) -> I4:
+    """Return the rank of each machine's weight among all weights, (M,)."""
+    weights = np.array(cluster.weights or [1] * (int(code.max(initial=0)) + 1))
+    return np.unique(weights[code], return_inverse=True)[1].astype(np.int32)
 
 
 def stage_kinds(columns: Columns, cluster: Cluster, demand: I8) -> tuple[I4, int]:
@@ -151,6 +158,7 @@ ABSENT: dict[str, NDArray[Any]] = {
     "w_stage_allowed": np.zeros(1, np.int64),
     "w_job_allowed": np.zeros(1, np.int64),
     "c_mach_class": np.zeros(1, np.int64),
+    "c_mach_level": np.zeros(1, np.int32),
     "c_mach_device0": np.zeros(1, np.int64),
     "p_mix_demand": np.zeros((0, 1), np.int64),
     "p_mix_allowed": _NO_TYPES,

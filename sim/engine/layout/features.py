@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _ORDERS = {has.USAGE, has.DYNAMIC_ORDER, has.SERVICE}
 _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
-_SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
+_SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES, has.PINS}
 """Features with which each task moves by itself."""
 _WIDE_BATCHES = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
 _WIDE = {*_WIDE_BATCHES, has.VARIABLE_ENDS, has.CHOOSES}
@@ -146,6 +146,7 @@ def _needed(
             or inputs
             or variable_ends
             or enforces
+            or plan.pinned is not None
             or events != Event.NONE
             or columns.stage_n_o2o.any()
         )
@@ -180,6 +181,7 @@ def _needed(
         has.PREEMPTS: preempts,
         has.CHECKPOINTS: saves_work(columns, cluster, plan),
         has.WINDOWS: windows,
+        has.PINS: plan.pinned is not None,
         has.RESERVES: plan.reservations > 0,
         has.REPLANS: plan.replan is not None,
         has.PLACES: reserves_places(columns, cluster, plan),
@@ -187,7 +189,11 @@ def _needed(
         has.TIERS: tiers,
         has.QUOTAS: quotas,
         has.CHOOSES: not cluster.unit
-        and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
+        and (
+            has_constraints(columns, cluster)
+            or plan.choice.machine != Machine.FIRST
+            or (plan.replan is not None and len({*cluster.weights}) > 1)
+        ),
     }
     singly = any(needed[name] for name in _SINGLY)
     needed[has.BATCHES] = not singly and plan.task_prefers is None

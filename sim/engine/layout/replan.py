@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import I4
 from sim.base.errors import PolicyError
 from sim.engine.kernels.rigid import replan_registers as register
 from sim.engine.plan import Plan
 from sim.engine.plan.replan import Replan
+from sim.workload.columns import Columns
 
 _LOW = {
     "interval_s": 1,
@@ -21,27 +23,48 @@ _LOW = {
     "depth": 2,
     "main_interval_s": 1,
 }
+_UNBOUNDED = ("max_s", "yield_s")
+_LEAST_CODE = {"reserved_in": 0, "array": -1, "throttle": 0}
 
 
 def check_replan(plan: Plan) -> None:
     """Refuse options out of range."""
     if plan.replan is None:
         return
+    n_jobs = len(plan.jobs["key"])
     for field in fields(Replan):
-        values, low = np.asarray(getattr(plan.replan, field.name)), _LOW.get(field.name, 0)
-        if not ((low <= values) & (values < 2**31)).all():
-            raise PolicyError(f"plan.replan.{field.name} must be at least {low}, not {values}")
+        value, name = getattr(plan.replan, field.name), f"plan.replan.{field.name}"
+        if field.name in ("depths", "main_depths"):
+            for depth in value:
+                _check_codes(f"{name}: group", depth.group, -1, n_jobs)
+                if depth.at_most < 1:
+                    raise PolicyError(f"{name}: at_most must be at least 1, not {depth.at_most}")
+        elif field.name in _LEAST_CODE:
+            if value is not None:
+                _check_codes(name, value, _LEAST_CODE[field.name], n_jobs)
+        else:
+            values, low = np.asarray(value), _LOW.get(field.name, 0)
+            below = values < 2**31 if field.name not in _UNBOUNDED else ~np.isnan(values)
+            if not ((low <= values) & below).all():
+                raise PolicyError(f"{name} must be at least {low}, not {values}")
     if plan.replan.window_s < plan.replan.resolution_s:
         raise PolicyError("plan.replan.window_s must be at least its resolution_s")
     if plan.reservations:
         raise PolicyError("plan.replan takes the place of plan.reservations; set one of them")
 
 
-def replan_fields(plan: Plan, n_jobs: int) -> dict[str, NDArray[Any]]:
+def _check_codes(name: str, codes: I4, low: int, n_jobs: int) -> None:
+    """Refuse a column that is not a whole number of at least `low` of each job."""
+    if np.shape(codes) != (n_jobs,) or not (codes >= low).all():
+        raise PolicyError(f"{name} must have a whole number of at least {low} for each job")
+
+
+def replan_fields(columns: Columns, plan: Plan) -> dict[str, NDArray[Any]]:
     """Return the fields of the options and registers; short ones without periodic planning."""
-    state, times = np.zeros(register.N_STATE, np.int64), np.zeros(2)
+    n_jobs = len(columns.job_submit)
+    state, times = np.zeros(register.N_STATE, np.int64), np.zeros(3)
     options, options_s, completing_s = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
-    factors = np.zeros(0)
+    factors, one_per_node = np.zeros(0), np.zeros(1, np.int8)
     if plan.replan is not None:
         replan = plan.replan
         options = np.array(
@@ -57,6 +80,11 @@ def replan_fields(plan: Plan, n_jobs: int) -> dict[str, NDArray[Any]]:
                 replan.main_depth,
                 replan.main_interval_s,
                 replan.main_delay_s,
+                len(replan.depths),
+                replan.starts,
+                replan.main_starts,
+                replan.array_reserved,
+                replan.continues,
             ],
             dtype=np.int64,
         )
@@ -67,21 +95,54 @@ def replan_fields(plan: Plan, n_jobs: int) -> dict[str, NDArray[Any]]:
                 replan.job_cycle_s,
                 replan.clock_s,
                 replan.poll_phase_s,
+                replan.max_s,
+                replan.yield_s,
+                replan.sleep_s,
             ]
         )
         completing_s = np.array(np.broadcast_to(replan.completing_s, n_jobs), dtype=np.float64)
         factors = np.array(replan.cycle_factors, dtype=np.float64, ndmin=1)
+        one_per_node = columns.job_one_per_node.astype(np.int8)
         state[register.LAST_POLL] = -(10**9)
         state[register.NEXT_FULL] = replan.main_phase
         state[register.LAST_UPDATE] = -1
         times[register.WAKE] = replan.plan_phase_s
     return {
         "p_replan": options,
+        "w_job_one_per_node": one_per_node,
         "p_replan_s": options_s,
         "p_completing_s": completing_s,
         "p_cycle_factors": factors,
+        **_count_fields(plan.replan, n_jobs),
         "state_replan": state,
         "state_replan_s": times,
+    }
+
+
+def _count_fields(replan: Replan | None, n_jobs: int) -> dict[str, NDArray[Any]]:
+    """Return the fields of groups and arrays whose jobs a cycle counts."""
+    depths = [] if replan is None else [*replan.depths, *replan.main_depths]
+    group = np.zeros((len(depths), n_jobs), np.int32)
+    for k, depth in enumerate(depths):
+        group[k] = depth.group
+    array = throttle = np.zeros(0, np.int32)
+    reserved_in = np.zeros(0 if replan is None else n_jobs, np.int32)
+    if replan is not None and replan.reserved_in is not None:
+        reserved_in = np.array(replan.reserved_in, np.int32)
+    if replan is not None and replan.array is not None:
+        array = np.array(replan.array, np.int32)
+        throttle = np.zeros_like(array) if replan.throttle is None else replan.throttle
+    n_arrays = int(array.max(initial=-1)) + 1
+    return {
+        "p_depth_group": group,
+        "p_depth_most": np.array([depth.at_most for depth in depths], np.int64),
+        "p_reserved_in": reserved_in,
+        "p_job_array": array,
+        "p_job_throttle": np.array(throttle, np.int32),
+        "state_depth_used": np.zeros((len(depths), int(group.max(initial=-1)) + 1), np.int64),
+        "state_reserved_in": np.zeros(int(reserved_in.max(initial=-1)) + 1, np.int64),
+        "state_array_tried": np.zeros((2, n_arrays), np.int64),
+        "state_array_reserved": np.zeros(n_arrays, np.int64),
     }
 
 

@@ -25,13 +25,13 @@ def slot_fields(
     slot = gang_slots(columns, demand, unit, gangs)
     classes = np.broadcast_to(allowed[: len(slot)], len(slot))
     shape, n_shapes = codes_of([*slot[:, :n_fit].T, classes])
-    of_shape = np.zeros(n_shapes, np.int64)
-    of_shape[shape] = np.arange(len(slot))
+    example = np.zeros(n_shapes, np.int64)
+    example[shape] = np.arange(len(slot))
     return {
         "w_job_slot": slot,
         "w_job_shape": shape.astype(np.int32),
-        "w_shape_slot": slot[of_shape, :n_fit],
-        "w_shape_allowed": classes[of_shape],
+        "w_shape_slot": slot[example, :n_fit],
+        "w_shape_allowed": classes[example],
         "state_shape_slots": np.full(n_shapes, -1),
         "state_shape_asked": np.zeros(n_shapes, np.int8),
         "state_counted": np.zeros(n_shapes, np.int32),

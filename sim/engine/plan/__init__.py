@@ -20,14 +20,16 @@ from sim.engine.plan.columns import JOB_COLUMNS, NO_LIMIT, STAGE_COLUMNS, TASK_C
 from sim.engine.plan.learning import Learning
 from sim.engine.plan.preemption import Preemption, Right, Victims, WhenPreempted
 from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
-from sim.engine.plan.replan import Replan
+from sim.engine.plan.replan import Depth, Replan
 from sim.engine.plan.rows import are_plain, misfit, rows_of
+from sim.engine.plan.state import State
 from sim.engine.plan.world import Batch, Event, World
 
 __all__ = [
     "NO_LIMIT",
     "Batch",
     "Choice",
+    "Depth",
     "Device",
     "Event",
     "Fit",
@@ -43,6 +45,7 @@ __all__ = [
     "Right",
     "Scheduler",
     "Share",
+    "State",
     "Victims",
     "WhenPreempted",
     "World",
@@ -118,6 +121,9 @@ class Plan:
         Rigid jobs are started by a main loop and a planning thread, as Slurm has them
         (`sim.engine.plan.replan`), by ``expected_s`` of all. It takes the place of `fit`. Read
         once.
+    pinned : State or None
+        The state in which the run begins (`sim.engine.plan.state`), as `sim.simulate` was given
+        it. Read once.
     preemption : Preemption or None
         Running jobs are stopped for waiting ones that may preempt them
         (`sim.engine.plan.preemption`), by ``preempt_level`` and ``preempts_below``. In strict order
@@ -156,6 +162,7 @@ class Plan:
         self.held_machines = 0
         self.reservations = 0
         self.replan: Replan | None = None
+        self.pinned: State | None = None
         self.preemption: Preemption | None = None
         self.first_ended = False
         self.weighs_jobs = False  # True if `worth` or `beyond` was set before the run

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from sim.base.arrays import F8
+from sim.base.arrays import F8, I4
+
+
+@dataclass(frozen=True)
+class Depth:
+    """Most jobs of each group that a cycle tries, such as of each user.
+
+    Attributes
+    ----------
+    group : (J,) int32
+        Group of each job, -1 for none.
+    at_most : int
+    """
+
+    group: I4
+    at_most: int
 
 
 @dataclass(frozen=True)
@@ -37,12 +53,37 @@ class Replan:
         Each window grows by this, s; 0 for each twice as long as the one before.
     kill_wait_s : int
         Time by which a job may outlive its limit, s: one that has is expected to end then.
+    max_s : float
+        Time after which a plan ends, though not all jobs are tried, s.
+    yield_s, sleep_s : float
+        Time after which a plan sleeps, and for how long, s. Then it goes on with its list of jobs
+        and its reservations; starts are at the begin of each part.
+    continues : bool
+        False: a plan ends in its sleep, if jobs came, started or ended since the part began.
     depth : int
         Number of jobs that a plan tries, and of steps of its table of reservations.
+    depths : tuple of Depth
+        Further limits of that number, of groups. Jobs over a cap of running jobs do not count,
+        those over other caps do.
+    starts : int
+        Number of jobs that a plan starts; 0 for all.
     reserved : int
         Number of jobs that get a reservation; 0 for all. Others start only if they can now.
+    reserved_in : (J,) int32 or None
+        Group of each job, of which each has as many reservations, such as its partition.
+    array : (J,) int32 or None
+        Array of which each job is an element, -1 for none. Once one of its elements neither starts
+        nor gets a reservation, a cycle tries no other of them; nor more than may run.
+    throttle : (J,) int32 or None
+        How many of the array's elements may run at once, 0 for all.
+    array_reserved : int
+        Number of elements of an array that get a reservation; 0 for all.
     main_depth : int
         Number of jobs that the main loop tries after an event.
+    main_depths : tuple of Depth
+        Most jobs of groups that a pass of the main loop tries.
+    main_starts : int
+        Number of jobs that a pass starts; 0 for all.
     main_interval_s : int
         Time from one pass of the main loop over all jobs to the next, s.
     main_delay_s : int
@@ -69,9 +110,21 @@ class Replan:
     first_window_s: int = 30
     linear_s: int = 0
     kill_wait_s: int = 30
+    max_s: float = math.inf
+    yield_s: float = math.inf
+    sleep_s: float = 0.5
+    continues: bool = True
     depth: int = 500
+    depths: tuple[Depth, ...] = ()
+    starts: int = 0
     reserved: int = 0
+    reserved_in: I4 | None = None
+    array: I4 | None = None
+    throttle: I4 | None = None
+    array_reserved: int = 0
     main_depth: int = 100
+    main_depths: tuple[Depth, ...] = ()
+    main_starts: int = 0
     main_interval_s: int = 60
     main_delay_s: int = 3
     completing_s: float | F8 = 0.1

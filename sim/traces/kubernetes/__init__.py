@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapreplace
 from itertools import pairwise
@@ -106,6 +106,19 @@ def read(
         With file, line and rule: "missing file", "not JSON", "wrong line", "wrong type",
         "missing value", "wrong time", "wrong quantity", "number out of range", "no job left".
     """
+    return read_jobs(path, on_bad_row=on_bad_row, gangs=gangs, runs_from=runs_from)
+
+
+def read_jobs(
+    path: str | os.PathLike[str],
+    *,
+    on_bad_row: OnBadRow = "error",
+    gangs: Literal["indexed", "parallel", "none"] = "indexed",
+    runs_from: Literal["scheduled", "started"] = "scheduled",
+    name: str = "kubernetes",
+    other_kinds: Collection[str] = (),
+) -> Workload:
+    """Read jobs as `read` does, for the format `name`; `other_kinds` of objects it reads itself."""
     log = AttemptLog(path, per_s=1.0)
     log.wasted.add(EVICTED)
     objects = read_objects(
@@ -120,6 +133,7 @@ def read(
         on_bad_row,
         log.bad,
         log.notice,
+        other_kinds,
     )
     pods = sorted(objects["Pod"], key=attrgetter("turn"))
     groups = _groups(pods, [*objects["Workload"], *objects["PodGroup"]], objects["Job"])
@@ -137,7 +151,7 @@ def read(
         if key[0] == "Pod" and group.pods[0].meta.owner_kind:
             log.notice(f"pods of a {group.pods[0].meta.owner_kind}: a job each")
     log.warnings += _warnings(log.attempts, pods, objects["Workload"])
-    return log.workload("kubernetes", {"cpu": 1e-3, "mem": 2.0**-10, "gpu": GPU_QUANTUM})
+    return log.workload(name, {"cpu": 1e-3, "mem": 2.0**-10, "gpu": GPU_QUANTUM})
 
 
 def _groups(

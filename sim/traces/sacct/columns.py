@@ -21,6 +21,7 @@ SUBMIT_OPTIONS = {
     "Dependency": DEPENDENCY_OPTION,
     "Throttle": r"(?:^|\s)(?:-a\s*|--array[ =])[\d,:-]+%(?P<value>\d{1,9})(?:\s|$)",
     "Begin": r"(?:^|\s)(?:-b\s*|--begin[ =])(?P<value>\S+)",
+    "Licenses": r"(?:^|\s)(?:-L\s*|--licenses[ =])(?P<value>\S+)",
     "Held": r"(?:^|\s)(?P<value>-H|--hold)(?:\s|$)",
 }
 """Options of sbatch that ``SubmitLine`` has, by the column that they become."""

@@ -229,6 +229,7 @@ _COLUMNS: Final[dict[str, Callable[[Any], str | None]]] = {
     ),
     "Begin": _option("Begin"),
     "Held": _option("Held"),
+    "Licenses": _first(_text("licenses"), _option("Licenses")),
     "Reason": _text("state", "reason"),
 }
 """Columns, and how each is read from a job."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import I8, Mask
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.reading import Account, BadRows, count_rule, no_job_left, resolution_s, valid_rows
 from sim.traces.sacct import sentences
 from sim.traces.sacct.amounts import open_account
@@ -24,11 +24,11 @@ from sim.traces.sacct.jobs import OF_JOBS, Jobs, jobs_table, sort_jobs
 from sim.traces.sacct.options import Options
 from sim.traces.sacct.ran import RUNNING
 from sim.traces.sacct.released import find_releases
-from sim.traces.sacct.resources import gpu_models
+from sim.traces.sacct.resources import gpu_models, licence_counts
 from sim.traces.sacct.selection import NOT_COMPLETED, Selection, select
 from sim.traces.sacct.stages import Stages, known_resources, make_stages, stages_table
 from sim.workload.amounts import with_account
-from sim.workload.schema import HELD_PREFIX, N_NODES, RUNS_ON
+from sim.workload.schema import HELD_PREFIX, LICENSE_PREFIX, N_NODES, RUNS_ON
 from sim.workload.workload import Workload
 
 THROTTLED = "array with a limit on its running elements (%): not read, as it is one job"
@@ -87,7 +87,8 @@ def build_workload(
     is_gang = options.gang & ~jobs.is_array
     if options.gpu_types:
         is_gang &= n_tasks > 1  # a task that asks for a class starts alone, as one without a gang
-    account.warnings += _warnings(chosen, jobs, stages, stage_job, is_gang, filled)
+    licences = licence_counts(chosen.head_log)
+    account.warnings += _warnings(chosen, jobs, stages, stage_job, is_gang, filled, licences)
     zero_s = float(jobs.submit_s[0])
     head_log = take(
         {name: chosen.head_log[name] for name in OF_JOBS if name in chosen.head_log}, jobs.head
@@ -97,6 +98,10 @@ def build_workload(
             **jobs_table(jobs, head_log, options.queue, filled, noticed),
             "min_tasks": np.where(is_gang, n_tasks, 0),
             **_n_nodes(chosen, jobs),
+            **{
+                LICENSE_PREFIX + name: _in_all(number.astype(np.float64), jobs)
+                for name, number in licences.items()
+            },
             **array_columns(arrays, chosen.head_log, jobs.head, jobs.is_array),
             **{
                 LOGGED + column: take_rows(chosen.head_log[column], jobs.head).fill_null("")
@@ -140,7 +145,7 @@ def _make_stages(
 
 def _warnings(
     chosen: Selection, jobs: Jobs, stages: Stages, stage_job: I8, is_gang: Mask,
-    filled: dict[str, int],
+    filled: dict[str, int], licences: Mapping[str, I8],
 ) -> list[str]:  # fmt: skip
     """Return what a user must know of the log, a sentence each."""
     cpu_s = chosen.resources.cpus * np.maximum(chosen.times.run_s, 0.0)
@@ -151,7 +156,7 @@ def _warnings(
         *sentences.clusters(chosen.head_log),
         *sentences.censored(chosen.rules[RUNNING], n_jobs, cpu_s),
         *sentences.licences(
-            chosen.head_log, chosen.times.start_s[chosen.heads], chosen.finish_s, jobs.job
+            licences, chosen.times.start_s[chosen.heads], chosen.finish_s, jobs.job
         ),
         *sentences.unequal_nodes(stages, stage_job, is_gang),
     ]
@@ -163,15 +168,20 @@ def _resolution_s(chosen: Selection) -> float:
 
 
 def _n_nodes(chosen: Selection, jobs: Jobs) -> dict[str, Any]:
-    """Return the number of nodes of each job, 0 if unknown, if the log has any.
-
-    Of all parts of a heterogeneous job, which start together; of one element of an array.
-    """
+    """Return the number of nodes of each job, 0 if unknown, if the log has any."""
     nodes = np.nan_to_num(chosen.resources.nodes[chosen.heads])
     if not nodes.any():
         return {}
-    parts = np.bincount(jobs.job, nodes, len(jobs.head))
-    return {N_NODES.name: np.where(jobs.is_array, nodes[jobs.head], parts).astype(np.int32)}
+    return {N_NODES.name: _in_all(nodes, jobs)}
+
+
+def _in_all(number: F8, jobs: Jobs) -> I4:
+    """Return a number of each job, from those of its records.
+
+    Of all parts of a heterogeneous job, which start together; of one element of an array.
+    """
+    parts = np.bincount(jobs.job, number, len(jobs.head))
+    return np.where(jobs.is_array, number[jobs.head], parts).astype(np.int32)
 
 
 def _nodes(log: Log, record: I8) -> dict[str, Any]:

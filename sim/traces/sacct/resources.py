@@ -29,6 +29,7 @@ MEMORY = r"(?P<number>\d{1,15}(?:\.\d+)?)(?P<unit>[KMGTP]?)(?P<per>[nc]?)"
 _GIB = {"": 2.0**-10, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0, "T": 2.0**10, "P": 2.0**20}
 _GPU_MODEL = re.compile(r"(?:^|,)gres/gpu:([^=,]+)=(\d{1,9})(?=,|$)")
 _LICENCE = re.compile(r"(?:^|,)license/([^=,]+)=(\d{1,9})(?=,|$)")
+_REQUESTED_LICENCE = re.compile(r"(?:^|[,;])([^:=,;|]+)(?:[:=](\d{1,9}))?(?=[,;]|$)")
 ALLOCATED = ("AllocCPUS", "NCPUS", "AllocTRES")
 """Columns of what a job really had."""
 _NO_NODES = r"^(?i:\(null\)|none|none assigned)?$"
@@ -150,19 +151,27 @@ def gpu_models(log: Log) -> tuple[I8, list[str]] | None:
 
 
 def licence_counts(log: Log) -> dict[str, I8]:
-    """Return the number of each licence that the records held: license -> (N,)."""
+    """Return the number of each licence that the records held: license -> (N,).
+
+    The largest of what the trackable resources tell, which a site may not keep, and what the job
+    asked for; of alternatives (``a:1|b:1``) the first.
+    """
     counts: dict[str, I8] = {}
-    name = "AllocTRES" if "AllocTRES" in log else "ReqTRES"
-    if not has_text(log, name).any():
-        return counts
-    coded = log[name].fill_null("").dictionary_encode()
-    texts = coded.dictionary
-    code = coded.indices.to_numpy(zero_copy_only=False)
-    by_text: dict[str, I8] = {}
-    for row in np.flatnonzero(_has(texts, "license/")):
-        for licence, n in _LICENCE.findall(texts[int(row)].as_py()):
-            by_text.setdefault(licence, np.zeros(len(texts), np.int64))[row] += int(n)
-    return {licence: n[code] for licence, n in sorted(by_text.items()) if n.any()}
+    tres = "AllocTRES" if "AllocTRES" in log else "ReqTRES"
+    for column, pattern in ((tres, _LICENCE), ("Licenses", _REQUESTED_LICENCE)):
+        if not has_text(log, column).any():
+            continue
+        coded = log[column].fill_null("").dictionary_encode()
+        code = coded.indices.to_numpy(zero_copy_only=False)
+        n_texts = len(coded.dictionary)
+        by_text: dict[str, I8] = {}
+        for row, text in enumerate(coded.dictionary.to_pylist()):
+            for licence, n in pattern.findall(text.partition("|")[0].strip("\"'")):
+                by_text.setdefault(licence, np.zeros(n_texts, np.int64))[row] += int(n or 1)
+        for licence, n_of_text in by_text.items():
+            number = n_of_text[code]
+            counts[licence] = np.maximum(counts.get(licence, number), number)
+    return {licence: n for licence, n in sorted(counts.items()) if n.any()}
 
 
 def _requested_gib(log: Log, n_cpus: F8, n_nodes: F8) -> F8:

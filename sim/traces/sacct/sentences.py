@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
 from sim.traces.sacct.columns import Log
-from sim.traces.sacct.resources import licence_counts
 from sim.traces.sacct.stages import Stages
 from sim.workload.peaks import in_use_at_starts
+from sim.workload.schema import LICENSE_PREFIX
 
 MAX_SHARE = 0.02
 """Share of jobs or work from which on a user is told."""
@@ -41,19 +41,18 @@ def censored(is_running: Mask, jobs: F8, cpu_s: F8) -> Iterator[str]:
         )
 
 
-def licences(log: Log, start_s: F8, finish_s: F8, job: I8) -> Iterator[str]:
-    """Say which licences the jobs of a log asked for: no simulated cluster has any.
+def licences(counts: Mapping[str, I8], start_s: F8, finish_s: F8, job: I8) -> Iterator[str]:
+    """Say which licences the jobs of a log asked for: the cluster has any number of them.
 
     Parameters
     ----------
-    log : dict
-        K records.
+    counts : dict of str to (K,) int64
+        Number of each licence that K records held.
     start_s, finish_s : (K,) float64
         When they ran.
     job : (K,) int64
         Job of each.
     """
-    counts = licence_counts(log)
     if not counts:
         return
     requests = np.zeros(len(job), dtype=bool)
@@ -64,8 +63,9 @@ def licences(log: Log, start_s: F8, finish_s: F8, job: I8) -> Iterator[str]:
         peaks.append(f"{name}: at most {peak:,.0f} in use")
     n_asked, n_jobs = len(np.unique(job[requests])), int(job.max()) + 1
     yield (
-        f"{n_asked:,} of {n_jobs:,} jobs asked for licences ({', '.join(peaks)}); waits for them "
-        "are not explained without"
+        f"{n_asked:,} of {n_jobs:,} jobs asked for licences ({', '.join(peaks)}); they wait for "
+        f"them if cluster.limits says how many there are, as in {{of: {LICENSE_PREFIX}{name}, "
+        "at_most: 4}"
     )
 
 

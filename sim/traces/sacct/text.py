@@ -57,9 +57,10 @@ FIELDS: Final = {
     "ReqMem": Field(form=rf"^({MEMORY}|\?)$", example="4000M"),
     **dict.fromkeys(("State", "Cluster", "User", "JobName", "Account", "Partition"), Field()),
     **dict.fromkeys((*_TRES, "NodeList", "QOS", "Dependency", "SubmitLine", "Reason"), Field()),
+    "Licenses": Field(),
 }
 """Columns that are read, if a log has them."""
-_WITH_COMMAS = (*_TRES, "NodeList", "Dependency")
+_WITH_COMMAS = (*_TRES, "NodeList", "Dependency", "Licenses")
 """Columns that may hold a comma; where that is the delimiter, only one of them can be put right."""
 _RESOURCES = Field(form=r"^([^=,|]+=[^=,|]*(,|$))*$", example="cpu=4,mem=8G,node=1")
 

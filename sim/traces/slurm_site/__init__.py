@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from sim.base.errors import InputError
 from sim.base.parameters import checked
 from sim.base.reading import OnBadRow
 from sim.traces.sacct.options import Release, State
+from sim.traces.slurm_site.own_cluster import cluster_of
 from sim.traces.slurm_site.site import read_site
 from sim.workload.workload import Workload
 
@@ -21,7 +23,7 @@ def read(
     state: State = "all",
     release: Release = "eligible",
 ) -> Workload:
-    """Read the jobs of a site as they asked to run; ``python -m sim site`` writes its cluster, too.
+    """Read the jobs of a site as they asked to run; `cluster` reads where.
 
     As `sim.traces.sacct.read` with a task for each node, and each element of an array a job.
     ``jobs`` has the partitions that a job asked for (``partition``), ``exclusive`` and
@@ -48,4 +50,39 @@ def read(
             file=path,
             rule="no jobs",
         )
-    return site.workload
+    report = dict(site.workload.meta["report"])
+    scheduler = (
+        f"the site schedules by policy={site.policy['name']} with options of its own: "
+        "python -m sim site DIR --out TWIN writes them, for --config-dir TWIN trace=site "
+        "policy=site"
+    )
+    report["warnings"] = [*report.get("warnings", ()), scheduler]
+    return site.workload.with_meta({"report": report})
+
+
+@checked
+def cluster(
+    path: str | os.PathLike[str],
+    *,
+    begin_s: float = 0.0,
+    on_bad_row: OnBadRow = "error",
+    state: State = "all",
+    release: Release = "eligible",
+) -> dict[str, Any]:
+    """Return the site's cluster as options (``cluster=from_trace``).
+
+    Parameters
+    ----------
+    path, on_bad_row, state, release
+        As of `read`.
+    begin_s : float
+        Time after the first submission from which the cluster's times count.
+
+    Raises
+    ------
+    InputError
+        As of `read`.
+    """
+    return cluster_of(
+        Path(path), begin_s=begin_s, on_bad_row=on_bad_row, state=state, release=release
+    )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from sim.base.errors import InputError
-from sim.traces.slurm_site.pseudonyms import Pseudonyms
+from sim.traces.sites.notes import Notes
+from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.shown import read_scontrol, read_table
-from sim.traces.slurm_site.slurm_conf import Conf, Record, read_gres_conf, read_slurm_conf
+from sim.traces.slurm_site.slurm_conf import Conf, Record, packed, read_gres_conf, read_slurm_conf
 
 FILES: Mapping[str, str] = {
     "slurm.conf": "scheduler options, priority weights, partitions and nodes; nodes and partitions "
@@ -26,18 +27,6 @@ FILES: Mapping[str, str] = {
     "sacct.txt": "jobs",
 }
 """Files of a site, and what is lost without them."""
-_PACKED = ("", ".gz", ".bz2", ".xz", ".zst")
-
-
-@dataclass
-class Notes:
-    """Notes on what is not simulated: source, option, and what it may change; each once."""
-
-    lines: dict[str, None] = field(default_factory=dict)
-
-    def add(self, source: str, option: str, effect: str) -> None:
-        """Add a note."""
-        self.lines[f"{source}: {option}: {effect}"] = None
 
 
 @dataclass
@@ -91,9 +80,9 @@ def read_folder(path: Path, pseudonyms: Pseudonyms | None = None) -> Folder:
     files: dict[str, Path] = {}
     notes = Notes()
     for name, loss in FILES.items():
-        paths = [path / f"{name}{end}" for end in _PACKED if (path / f"{name}{end}").is_file()]
-        if paths:
-            files[name] = paths[0]
+        file = packed(path / name)
+        if file is not None:
+            files[name] = file
         else:
             notes.add("missing", name, loss)
     if "slurm.conf" not in files and "nodes.txt" not in files:

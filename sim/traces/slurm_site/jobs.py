@@ -20,12 +20,14 @@ from sim.traces.sacct.text import read_text
 from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.machines import Node
 from sim.traces.slurm_site.slurm_conf import Record
+from sim.traces.slurm_site.spread import NODES_USED, ONE_PER_NODE, spread_tasks, with_nodes_used
+from sim.traces.slurm_site.whole_nodes import demand_whole_nodes
 from sim.transforms.parts import rebuild
 from sim.workload.schema import DEMAND_PREFIX, EXCLUSIVE, PARTITION, RESERVATION, RUNS_ON
 from sim.workload.tables import names, values, with_column
 from sim.workload.workload import Workload
 
-_KEPT = ("SubmitLine", "Constraints", "Reservation", "ReqTRES")
+_KEPT = ("SubmitLine", "Constraints", "Reservation", "ReqTRES", NODES_USED, ONE_PER_NODE)
 _MORE = ("SubmitLine", "Constraints", "Reservation")
 """Columns of ``sacct`` that the reader of accounting does not read."""
 _OPTIONS = {
@@ -39,7 +41,6 @@ _UNREAD = {
     ): "--nodelist: jobs run on any node that suits",
     re.compile(r"(?:^|\s)(?:-x\s*|--exclude[ =])\S"): "--exclude: jobs run on these nodes, too",
     re.compile(r"(?:^|\s)--exclusive=\S"): "--exclusive=...: such jobs share nodes",
-    re.compile(r"(?:^|\s)(?:-L\s*|--licenses[ =])\S"): "--licenses: jobs do not wait for licences",
     re.compile(r"(?:^|\s)--nice"): "--nice: priorities without it",
     re.compile(
         r"(?:^|\s)--switches[ =]"
@@ -78,6 +79,8 @@ def read_jobs(
             folder.notes.add("sacct.txt", f"no column {column}", lost)
     _alias(folder, log)
     _as_requested(log)
+    if folder.conf.options.get("selecttype", "") != "select/linear":
+        spread_tasks(log)
     passed = [name for name in _KEPT if name in log]
     options = Options(state=state, tasks="nodes", arrays="jobs", release=release)
     workload = build_workload(path, "slurm_site", log, bad, options, passed)
@@ -132,12 +135,12 @@ def _with_requests(
     requested = [
         _option(command, "partition") or text for command, text in zip(commands, queue, strict=True)
     ]
-    jobs = _with_text(
-        jobs, PARTITION.name, [_partition(folder, text, partitions) for text in requested]
-    )
+    partition = [_partition(folder, text, partitions) for text in requested]
+    jobs = _with_text(jobs, PARTITION.name, partition)
     is_exclusive = np.array([bool(_option(command, "exclusive")) for command in commands])
     if is_exclusive.any():
         jobs = with_column(jobs, EXCLUSIVE.name, is_exclusive)
+    jobs = with_nodes_used(jobs, texts.get(NODES_USED, empty), texts.get(ONE_PER_NODE, empty))
     reserved = [_reservation(folder, text) for text in texts.get("Reservation", empty)]
     if any(reserved):
         jobs = _with_text(jobs, RESERVATION.name, reserved)
@@ -156,6 +159,7 @@ def _with_requests(
         stages = _with_text(
             stages, RUNS_ON.name, [runs_on[job] for job in values(stages, "job").tolist()]
         )
+    stages = demand_whole_nodes(stages, is_exclusive, partition, runs_on, nodes)
     for resource, is_known in (("mem", has_mem), ("gpu", any(node.gpus for node in nodes))):
         if not is_known and DEMAND_PREFIX + resource in stages.column_names:
             stages = stages.drop_columns([DEMAND_PREFIX + resource])

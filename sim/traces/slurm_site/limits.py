@@ -10,31 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sim.cluster.limit_names import LIMITS, MINUTES, RESOURCES, limit_key, row_name
 from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.shown import amounts, is_set
 from sim.traces.slurm_site.slurm_conf import Record
+from sim.workload.schema import LICENSE_PREFIX
 
 Row = dict[str, Any]
-RESOURCES = {"cpu": "cpu", "mem": "mem", "gres/gpu": "gpu", "node": "nodes"}
-"""Trackable resources, and what caps count of them."""
-_MINUTES = "grptresrunmins"
-_QOS = {
-    "grpjobs": ("running_jobs", ()),
-    "grpsubmit": ("submitted_jobs", ()),
-    "grpsubmitjobs": ("submitted_jobs", ()),
-    "maxjobspu": ("running_jobs", ("user",)),
-    "maxsubmitpu": ("submitted_jobs", ("user",)),
-    "maxjobspa": ("running_jobs", ("account",)),
-    "maxsubmitpa": ("submitted_jobs", ("account",)),
-    "grptres": ("", ()),
-    "maxtrespu": ("", ("user",)),
-    "maxtrespa": ("", ("account",)),
-    _MINUTES: ("_minutes", ()),
-}
-"""Limits of a QOS: what they count ("": amounts of resources), and by which keys."""
+_LICENCE = "license/"
 _ASSOC = {
     "grpjobs": "running_jobs", "grpsubmit": "submitted_jobs", "grpsubmitjobs": "submitted_jobs",
-    "grptres": "", _MINUTES: "_minutes",
+    "grptres": "", "grptresrunmins": MINUTES,
 }  # fmt: skip
 """Limits of an association and all below it together."""
 _EACH_USER = {
@@ -60,21 +46,40 @@ def limits_of(
     folder: Folder, partitions: Mapping[str, Record], *, has_mem: bool, has_gpus: bool
 ) -> list[Row]:
     """Return the rows; limits of resources that the cluster does not count are noted."""
+    rows = _licence_rows(folder)
     enforce = folder.conf.options.get("accountingstorageenforce", "").lower()
     if "slurm.conf" in folder.files and not any(w in enforce for w in ("limits", "safe", "all")):
         folder.notes.add(
             "slurm.conf", f"AccountingStorageEnforce={enforce or 'none'}",
             "no limit of QOS or associations holds, as in Slurm",
         )  # fmt: skip
-        return []
+        return rows
     counted = {
         name: counter
         for name, counter in RESOURCES.items()
         if (has_mem or name != "mem") and (has_gpus or name != "gres/gpu")
     }
-    rows = _qos_rows(folder, partitions, counted)
+    rows += _qos_rows(folder, partitions, counted)
     rows += _account_rows(folder, counted)
     rows += _user_rows(folder, counted)
+    return rows
+
+
+def _licence_rows(folder: Folder) -> list[Row]:
+    """Return the number of licences of each name, which hold whatever limits are enforced."""
+    rows: list[Row] = []
+    for part in filter(None, folder.conf.options.get("licenses", "").split(",")):
+        name, _, number = part.strip().partition(":")
+        if number and not number.isdecimal():
+            folder.notes.add("slurm.conf", f"Licenses={part}", "there are any number of them")
+            continue
+        rows.append(
+            {
+                "of": LICENSE_PREFIX + name,
+                "at_most": int(number or 1),
+                "name": f"licences of {name}",
+            }
+        )
     return rows
 
 
@@ -99,11 +104,13 @@ def _counts(
     folder: Folder, source: str, key: str, counted: str, value: str, known: Mapping[str, str]
 ) -> dict[str, float]:
     """Return the caps that a value sets, by what they count."""
-    if counted and counted != "_minutes":
+    if counted and counted != MINUTES:
         return {counted: float(value)} if value.isdecimal() else {}
     caps_by_count: dict[str, float] = {}
     for name, amount in amounts(value).items():
-        if name in known and not (known[name] == "nodes" and counted):
+        if name.startswith(_LICENCE) and not counted:
+            caps_by_count[LICENSE_PREFIX + name.removeprefix(_LICENCE)] = amount
+        elif name in known and not (known[name] == "nodes" and counted):
             caps_by_count[known[name] + counted] = amount
         else:
             folder.notes.add(source, f"{key}={name}={amount:g}", "not counted")
@@ -124,13 +131,19 @@ def _qos_rows(
         name = qos["name"]
         caps: list[Row] = []
         _note_unread(folder, "qos.txt", name, qos)
-        for key, (counted, by) in _QOS.items():
-            if not is_set(qos.get(key)):
+        set_limits = {limit_key(column): v for column, v in qos.items() if is_set(v)}
+        for key, limit in LIMITS.items():
+            if key not in set_limits:
                 continue
-            source = f"QOS {name}"
-            for counter, amount in _counts(folder, source, key, counted, qos[key], known).items():
+            counts = _counts(folder, f"QOS {name}", key, limit.counts, set_limits[key], known)
+            for counter, amount in counts.items():
                 caps.append(
-                    {"of": counter, "by": list(by), "at_most": amount, "name": f"{source}, {key}"}
+                    {
+                        "of": counter,
+                        "by": list(limit.by),
+                        "at_most": amount,
+                        "name": row_name(name, key),
+                    }
                 )
         holders = holders_by_qos.get(name, [])
         keys = {(cap["of"], *cap["by"]) for cap in caps}
@@ -147,10 +160,10 @@ def _qos_rows(
                 "partitions", f"QOS {name} of {', '.join(holders)}",
                 "its limits count for each of these partitions by itself, not together",
             )  # fmt: skip
-    for limit in sorted(own & partition_limits.keys()):
+    for counted in sorted(own & partition_limits.keys()):
         folder.notes.add(
             "qos.txt",
-            f"{limit[0]} of QOS {partition_limits[limit]} (of a partition) and of another",
+            f"{counted[0]} of QOS {partition_limits[counted]} (of a partition) and of another",
             "both hold; in Slurm only the partition's does for its jobs",
         )  # fmt: skip
     return rows

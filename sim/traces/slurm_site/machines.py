@@ -12,6 +12,7 @@ from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.hosts import expand
 from sim.traces.slurm_site.shown import is_set
 from sim.traces.slurm_site.slurm_conf import Record, gres_count
+from sim.workload.node_names import fold
 
 ALL = "ALL"
 SHOWN_NODE = {
@@ -193,15 +194,20 @@ def _with_classes(nodes: list[Node]) -> list[Node]:
 def kinds(nodes: Iterable[Node], default: str, *, has_mem: bool) -> list[dict[str, Any]]:
     """Return the kinds of machines for ``cluster.shape``, in the order of the nodes."""
     rows: list[dict[str, Any]] = []
+    names: list[list[str]] = []
     for node in nodes:
         row: dict[str, Any] = {"class": node.machine_class, "count": 1, "cpu": node.cpus}
         if has_mem:
             row["mem"] = node.mem_gib
         if node.gpus:
             row["devices"] = {"gpu": node.gpus}
+        if node.weight != 1:
+            row["weight"] = node.weight
         row["partitions"] = [p + "*" * (p == default) for p in node.partitions]
         if rows and {**rows[-1], "count": 1} == row:
             rows[-1]["count"] += 1
+            names[-1].append(node.name)
         else:
             rows.append(row)
-    return rows
+            names.append([node.name])
+    return [row | {"nodes": fold(own)} for row, own in zip(rows, names, strict=True)]

@@ -11,7 +11,7 @@ READ = (
     "priorityweightage", "priorityweightfairshare", "priorityweightjobsize",
     "priorityweightpartition", "priorityweightqos", "prioritymaxage", "prioritydecayhalflife",
     "prioritycalcperiod", "priorityfavorsmall", "priorityflags", "preempttype", "preemptmode",
-    "accountingstorageenforce", "dependencyparameters", "clustername",
+    "accountingstorageenforce", "dependencyparameters", "clustername", "licenses",
 )  # fmt: skip
 """Options that are read; what of their values is not understood is noted elsewhere."""
 _NO_EFFECT = re.compile(
@@ -39,7 +39,6 @@ _EFFECTS = {
     "enforcepartlimits": "jobs that no partition admits are rejected",
     "topologyplugin": "nodes are chosen without regard to switches",
     "topologyparam": "nodes are chosen without regard to switches",
-    "licenses": "licences are not simulated: jobs that waited for them start too early",
     "jobsubmitplugins": "what they change is in the log already",
     "suspendtime": "idle nodes stay up", "suspendprogram": "idle nodes stay up",
     "suspendrate": "idle nodes stay up", "suspendexcnodes": "idle nodes stay up",

@@ -6,6 +6,7 @@ https://slurm.schedmd.com/preempt.html.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,31 +15,30 @@ from sim.traces.slurm_site.partitions import job_factor, tier
 from sim.traces.slurm_site.shown import is_set, span_s
 from sim.traces.slurm_site.slurm_conf import Record
 
-SCHEDULER = {
+SCHEDULER: dict[str, tuple[str, float]] = {
     "bf_interval": ("interval_s", 1), "bf_resolution": ("resolution_s", 1),
     "bf_window": ("window_s", 60), "bf_max_job_test": ("depth", 1),
     "bf_job_part_count_reserve": ("reserve", 1), "bf_window_linear": ("linear_s", 1),
     "default_queue_depth": ("main_depth", 1), "sched_interval": ("main_interval_s", 1),
-    "batch_sched_delay": ("main_delay_s", 1),
+    "batch_sched_delay": ("main_delay_s", 1), "partition_job_depth": ("main_partition_depth", 1),
+    "sched_max_job_start": ("main_starts", 1), "bf_max_job_user": ("user_depth", 1),
+    "bf_max_job_part": ("partition_depth", 1), "bf_max_job_assoc": ("association_depth", 1),
+    "bf_max_job_user_part": ("user_partition_depth", 1), "bf_max_job_start": ("starts", 1),
+    "bf_max_job_array_resv": ("array_reserve", 1), "bf_max_time": ("max_s", 1),
+    "bf_yield_interval": ("yield_s", 1e-6), "bf_yield_sleep": ("sleep_s", 1e-6),
 }  # fmt: skip
 """Options of SchedulerParameters: those of the policy, and factors."""
 NO_EFFECT = {
-    "bf_continue": "", "kill_invalid_depend": "", "no_backup_scheduling": "", "max_rpc_cnt": "",
+    "kill_invalid_depend": "", "no_backup_scheduling": "", "max_rpc_cnt": "",
     "disable_user_top": "",
 }  # fmt: skip
-"""Understood without an option of the policy: cycles are never cut short."""
+"""Understood without an option of the policy."""
 EFFECTS = {
-    "bf_max_job_user": "a cycle tries all jobs of a user",
-    "bf_max_job_part": "a cycle tries all jobs of a partition",
-    "bf_max_job_assoc": "a cycle tries all jobs of an association",
-    "bf_max_job_user_part": "a cycle tries all jobs of a user in a partition",
-    "bf_max_job_start": "a cycle starts as many jobs as fit",
-    "bf_max_job_array_resv": "all elements of an array get reservations (Slurm: 20)",
-    "bf_max_time": "cycles are never cut short",
-    "bf_yield_interval": "cycles are never cut short",
-    "bf_yield_sleep": "cycles are never cut short",
     "bf_min_age_reserve": "jobs get reservations at once",
     "bf_min_prio_reserve": "jobs of low priority get reservations, too",
+    "bf_node_space_size": "the table of reservations has bf_max_job_test steps",
+    "bf_licenses": "licences are not planned: a job that lacks one is passed over",
+    "max_sched_time": "passes of the main loop take no time",
     "bf_busy_nodes": "nodes are chosen by best fit",
     "bf_one_resv_per_job": "a job has one reservation anyway, but in each of its partitions",
     "bf_hetjob_prio": "parts of heterogeneous jobs that demand alike are one job",
@@ -47,6 +47,8 @@ EFFECTS = {
     "preempt_youngest_first": "set policy.preemption.victims=last_started",
     "defer": "starts at submission are not simulated anyway: cycles start jobs",
 }
+BATCH_SCHED_DELAY_S = 3
+"""Slurm's default of batch_sched_delay, s."""
 _WEIGHTS = {
     "priorityweightage": "weight_age", "priorityweightfairshare": "weight_fair_share",
     "priorityweightjobsize": "weight_job_size", "priorityweightpartition": "weight_partition",
@@ -80,6 +82,7 @@ def kills_invalid_dependencies(folder: Folder) -> bool:
 
 def _scheduler(folder: Folder) -> dict[str, Any]:
     settings: dict[str, Any] = {}
+    min_delay_s = 0
     text = folder.conf.options.get("schedulerparameters", "")
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
@@ -87,9 +90,17 @@ def _scheduler(folder: Folder) -> dict[str, Any]:
         if name in SCHEDULER and value.isdecimal():
             key, factor = SCHEDULER[name]
             settings[key] = int(value) * factor
+        elif name == "bf_continue":
+            settings["continues"] = True
+        elif name == "sched_min_interval" and value.isdecimal():
+            min_delay_s = math.ceil(int(value) * 1e-6)
         elif name not in NO_EFFECT:
             effect = EFFECTS.get(name, "not known")
             folder.notes.add("slurm.conf", f"SchedulerParameters={part}", effect)
+    if min_delay_s > settings.get("main_delay_s", BATCH_SCHED_DELAY_S):
+        settings["main_delay_s"] = min_delay_s
+    if settings.get("array_reserve") == 0:
+        settings["array_reserve"] = 1  # as in Slurm: the first is not counted
     return settings
 
 

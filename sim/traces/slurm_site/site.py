@@ -3,47 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sim.base.reading import OnBadRow
 from sim.traces.sacct.options import Release, State
-from sim.traces.slurm_site.flow_yaml import dump
-from sim.traces.slurm_site.folder import Folder, read_folder
+from sim.traces.sites.pseudonyms import Pseudonyms
+from sim.traces.sites.site import Site
+from sim.traces.slurm_site.folder import FILES, Folder, read_folder
 from sim.traces.slurm_site.jobs import read_jobs
 from sim.traces.slurm_site.limits import accounts_above, limits_of
 from sim.traces.slurm_site.machines import Node, kinds, nodes_of
+from sim.traces.slurm_site.now import NOW, read_now, startable
 from sim.traces.slurm_site.options import note_options
 from sim.traces.slurm_site.partitions import default_partition, partitions_of, rules_of
 from sim.traces.slurm_site.policy import kills_invalid_dependencies, policy_of
-from sim.traces.slurm_site.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.slurm_conf import Record
 from sim.traces.slurm_site.windows import outages_of, reservations_of
+from sim.workload.schema import LICENSE_PREFIX
 from sim.workload.workload import Workload
 
 
-@dataclass(frozen=True)
-class Site:
-    """A site.
-
-    Attributes
-    ----------
-    workload : Workload or None
-        Its jobs; None without ``sacct.txt``.
-    cluster, policy : dict
-        Options as `python -m sweep` takes them.
-    nodes : list of Node
-        Machine i of the cluster is the i-th of them.
-    notes : list of str
-        What is missing, or not understood, and what it may change.
-    """
-
-    workload: Workload | None
-    cluster: dict[str, Any]
-    policy: dict[str, Any]
-    nodes: list[Node]
-    notes: list[str]
+def recognises(path: Path) -> bool:
+    """Tell whether a folder has files of a site of Slurm."""
+    return any(file.name.startswith(tuple(FILES)) for file in path.glob("*"))
 
 
 def read_site(
@@ -53,22 +38,50 @@ def read_site(
     state: State = "all",
     release: Release = "eligible",
     pseudonyms: Pseudonyms | None = None,
+    begin_s: float = 0.0,
 ) -> Site:
-    """Read a folder of exports; see `sim.traces.slurm_site.read`."""
+    """Read a folder of exports; see `sim.traces.slurm_site.read`.
+
+    Times of the cluster count from `begin_s` after the first submission.
+    """
     folder = read_folder(path, pseudonyms)
     partitions = partitions_of(folder)
     nodes = nodes_of(folder, partitions)
     note_options(folder)
     has_mem = _counts_memory(folder)
-    workload = None
-    if "sacct.txt" in folder.files:
-        workload = read_jobs(
-            folder, nodes, partitions, on_bad_row=on_bad_row, state=state, release=release,
+
+    def read(source: Folder) -> Workload:
+        return read_jobs(
+            source, nodes, partitions, on_bad_row=on_bad_row, state=state, release=release,
             has_mem=has_mem,
         )  # fmt: skip
-    cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem)
+
+    workload = read(folder) if "sacct.txt" in folder.files else None
+    cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem, begin_s=begin_s)
     policy = policy_of(folder, partitions)
-    return Site(workload, cluster, policy, nodes, [*folder.notes.lines])
+    queue = read_now(folder, read)
+    at_queue: dict[str, Any] = {}
+    if queue is not None:
+        at_queue = _cluster(folder, nodes, partitions, queue, has_mem=has_mem, begin_s=begin_s)
+        _close(at_queue, folder, nodes, float(queue.meta[NOW]))
+        queue = startable(queue, at_queue, folder.notes)
+    return Site(
+        "Slurm", workload, cluster, policy, nodes, [*folder.notes.lines], _COMMENTS, "sacct.txt",
+        queue=queue, queue_cluster=at_queue,
+    )  # fmt: skip
+
+
+def _close(cluster: dict[str, Any], folder: Folder, nodes: list[Node], now_s: float) -> None:
+    """Let nodes that are down or drained now stay so for a month, if no event says how long."""
+    rows = [*cluster.get("outages", ())]
+    known = {row["machine"] for row in rows if row.get("until_s", np.inf) > now_s}
+    for i, node in enumerate(nodes):
+        state = folder.nodes.get(node.name, {}).get("state", "").upper()
+        if i not in known and any(word in state for word in ("DOWN", "DRAIN", "FAIL")):
+            rows.append({"machine": i, "from_s": now_s, "until_s": now_s + 30 * 86_400})
+            rows[-1] |= {"drain": True, "known": True}
+    if rows:
+        cluster["outages"] = rows
 
 
 def _counts_memory(folder: Folder) -> bool:
@@ -85,7 +98,7 @@ def _counts_memory(folder: Folder) -> bool:
 
 def _cluster(
     folder: Folder, nodes: list[Node], partitions: Mapping[str, Record],
-    workload: Workload | None, *, has_mem: bool,
+    workload: Workload | None, *, has_mem: bool, begin_s: float,
 ) -> dict[str, Any]:  # fmt: skip
     options = folder.conf.options
     whole = options.get("selecttype", "") == "select/linear"
@@ -93,60 +106,34 @@ def _cluster(
     rules = rules_of(partitions, whole_nodes=whole)
     has_gpus = any(node.gpus for node in nodes)
     limits = limits_of(folder, partitions, has_mem=has_mem, has_gpus=has_gpus)
-    columns = workload.jobs.column_names if workload is not None else ["qos", "account"]
+    columns = {"qos", "account", *(row["of"] for row in limits)}
+    if workload is not None:
+        columns = {*workload.jobs.column_names}
     cluster: dict[str, Any] = {
         "shape": kinds(nodes, default_partition(partitions), has_mem=has_mem),
         "count": 1,
         "partitions": rules,
-        "limits": [
-            row
-            for row in limits
-            if {*row.get("by", ()), *row.get("where", ())} - {"user", "queue"} <= {*columns}
-        ],
+        "limits": [row for row in limits if _columns_of(row) <= columns],
         "accounts": accounts_above(folder),
         "enforce_limits": True,
         "unmet_dependencies": "fail" if kills_invalid_dependencies(folder) else "wait",
     }
     if workload is not None:
-        zero_s = float(workload.meta["offset_s"])
+        zero_s = float(workload.meta["offset_s"]) + begin_s
         cluster["outages"] = outages_of(folder, machines, zero_s)
         cluster["reservations"] = reservations_of(folder, machines, zero_s)
     return {key: value for key, value in cluster.items() if value not in ([], {}, None)}
 
 
-def write_site(site: Site, out: Path, name: str) -> list[Path]:
-    """Write the options, the jobs and the notes of a site; return the files and folders.
-
-    ``--config-dir OUT`` finds ``cluster/NAME.yaml``, ``policy/NAME.yaml`` and ``trace/NAME.yaml``.
-    """
-    written: list[Path] = []
-
-    def write(file: str, text: str) -> None:
-        path = out / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
-
-    first = ", ".join(f"{i} {node.name}" for i, node in enumerate(site.nodes))
-    cluster = {"defaults": ["slots", "_self_"], **site.cluster}
-    write(
-        f"cluster/{name}.yaml",
-        dump(cluster, _CLUSTER | {"shape": _CLUSTER["shape"] + _wrapped(first)}),
-    )
-    write(f"policy/{name}.yaml", dump(site.policy, {"name": "The scheduler of a site of Slurm."}))
-    if site.workload is not None:
-        site.workload.write(out / "workload")
-        written.append(out / "workload")
-        lines = ["defaults:", f"  - override /cluster@_global_.cluster: {name}", "  - _self_"]
-        text = dump({"format": "parquet", "path": str(out / "workload")}, {})
-        write(f"trace/{name}.yaml", "# Jobs of a site of Slurm.\n" + "\n".join(lines) + "\n" + text)
-    write("not_understood.txt", "\n".join(site.notes) + "\n" if site.notes else "")
-    return written
+def _columns_of(row: Mapping[str, Any]) -> set[str]:
+    """Return the optional columns of jobs that a limit goes by."""
+    licences = {row["of"]} if row["of"].startswith(LICENSE_PREFIX) else set()
+    return {*row.get("by", ()), *row.get("where", ()), *licences} - {"user", "queue"}
 
 
-_CLUSTER = {
+_COMMENTS = {
     "defaults": "The cluster of a site of Slurm.",
-    "shape": "Kinds of nodes, those of the least weight first. Machines by number: ",
+    "shape": "Kinds of nodes, those of the least weight first.",
     "partitions": "Rules of partitions.",
     "limits": "Limits of QOS and associations.",
     "accounts": "The account above each account.",
@@ -154,7 +141,3 @@ _CLUSTER = {
     "outages": "Drains and outages, s after the first submission.",
     "reservations": "Advance reservations and maintenance, s after the first submission.",
 }
-
-
-def _wrapped(text: str, limit: int = 1000) -> str:
-    return text if len(text) <= limit else text[:limit].rpartition(",")[0] + ", ..."

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sim.base.errors import InputError
+from sim.base.reading import read_bytes
 from sim.traces.slurm_site.hosts import expand
 
 Record = dict[str, str]
@@ -19,6 +20,8 @@ Record = dict[str, str]
 DEFAULT = "DEFAULT"
 MAX_DEPTH = 10
 """Deepest nesting of included files."""
+PACKED = ("", ".gz", ".bz2", ".xz", ".zst")
+"""Endings of a file, plain or compressed."""
 _PAIR = re.compile(r'([A-Za-z0-9_/]+)\s*=\s*("[^"]*"|\S*)')
 _RECORDS = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "slurmctldhost")
 
@@ -107,6 +110,12 @@ def gres_count(record: Record) -> int:
     return len(expand(record["file"])) if record.get("file") else 1
 
 
+def packed(path: Path) -> Path | None:
+    """Return a file or its compressed form, None if there is neither."""
+    paths = [path.with_name(path.name + end) for end in PACKED]
+    return next((path for path in paths if path.is_file()), None)
+
+
 def _lines(path: Path, folder: Path, conf: Conf, depth: int) -> Iterator[str]:
     """Yield lines without comments, with continued ones joined and included files in place."""
     if depth > MAX_DEPTH:
@@ -114,7 +123,7 @@ def _lines(path: Path, folder: Path, conf: Conf, depth: int) -> Iterator[str]:
             f"files include each other more than {MAX_DEPTH} deep", file=path, rule="include"
         )
     joined = ""
-    for raw in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for raw in read_bytes(path).decode("utf-8", "replace").splitlines():
         line = re.sub(r"(?<!\\)#.*", "", raw).rstrip()
         if line.endswith("\\"):
             joined += line[:-1] + " "
@@ -130,8 +139,9 @@ def _lines(path: Path, folder: Path, conf: Conf, depth: int) -> Iterator[str]:
 
 
 def _included(name: str, path: Path, folder: Path, conf: Conf, depth: int) -> Iterator[str]:
-    for candidate in (folder / name.lstrip("/"), folder / Path(name).name):
-        if candidate.is_file():
+    for beside in (folder / name.lstrip("/"), folder / Path(name).name):
+        candidate = packed(beside)
+        if candidate is not None:
             yield from _lines(candidate, folder, conf, depth + 1)
             return
     conf.missing.append(name)

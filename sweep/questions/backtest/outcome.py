@@ -5,33 +5,26 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sim.base import columns
-from sim.base.arrays import F8
 from sim.workload.workload import Workload
 from sweep.execution.cells_table import swept_column
 from sweep.questions.backtest import nearest, sentences
 from sweep.questions.backtest.compare import Comparison, compare
 from sweep.questions.backtest.findings import Audit
+from sweep.questions.backtest.groups import group_sentences, groups_table
 from sweep.questions.backtest.logged_jobs import LoggedJobs
-from sweep.questions.backtest.runs import BACKTEST, BACKTEST_JOBS, BACKTEST_JSON
-
-
-@dataclass(frozen=True)
-class PolicyRuns:
-    """The runs of one policy, with its settings."""
-
-    policy: str  # option
-    label: str  # the option, with the parameters that tell it from others
-    parameters: Mapping[str, Any]  # swept ones by key; None where the policy has none
-    config: Mapping[str, Any]  # ``name``, ``module``, ``params``
-    start_s: F8  # (R, J) of each run and job of the workload, s
-    finish_s: F8
+from sweep.questions.backtest.runs import (
+    BACKTEST,
+    BACKTEST_GROUPS,
+    BACKTEST_JOBS,
+    BACKTEST_JSON,
+)
+from sweep.questions.backtest.runs_of_policy import PolicyRuns
 
 
 def build_tables(
@@ -48,11 +41,13 @@ def build_tables(
     dict
         ``backtest.parquet``: a row a policy. ``backtest_jobs.parquet``: a row a policy and job,
         with its recorded and simulated starts, s: ``first_start_s`` is the run's with seed 0.
+        ``backtest_groups.parquet``: a row a policy and group of jobs.
         ``backtest.json``: the audit, and the answers in words.
     """
     compared = [compare(log, run.start_s[:, log.job], run.finish_s[:, log.job]) for run in runs]
     ranking = nearest.rank(log, [run.start_s[:, log.job] for run in runs], findings)
     labels = [run.label for run in runs]
+    groups = groups_table(workload, log, runs)
     has_stages = workload.n_stages > workload.n_jobs
     lines = [
         sentences.policy_sentence(label, log, comparison, with_completion=has_stages)
@@ -74,6 +69,7 @@ def build_tables(
         "distinguished": [labels[k] for k in ranking.distinguished],
         "not_distinguished": [labels[k] for k in ranking.undistinguished],
         "cautions": sentences.cautions(log),
+        "groups": group_sentences(groups),
         "cluster": cluster_sentence,
         "workload": workload.digest,
         "runs": len(runs[0].start_s),
@@ -81,6 +77,7 @@ def build_tables(
     return {
         BACKTEST: _policies_table(log, runs, compared, ranking, lines),
         BACKTEST_JOBS: _jobs_table(workload, log, runs),
+        BACKTEST_GROUPS: groups,
         BACKTEST_JSON: without_nan(record),
     }
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from sweep.grid.request import Request
 from sweep.questions.backtest import runs
-from sweep.questions.backtest.runs import BACKTEST, BACKTEST_JOBS, BACKTEST_JSON, Runs
+from sweep.questions.backtest.runs import (
+    BACKTEST,
+    BACKTEST_GROUPS,
+    BACKTEST_JOBS,
+    BACKTEST_JSON,
+    STEPS_TABLE,
+    Runs,
+)
 
 if TYPE_CHECKING:
     from sweep.execution.strategy import Strategy
@@ -20,8 +27,9 @@ if TYPE_CHECKING:
     from sweep.store.folder import SweepFolder
 
 ORDER = 10
-KEYS = CHOOSE_SEEDS = (runs.RUNS,)
-FILES = (BACKTEST, BACKTEST_JOBS, BACKTEST_JSON)
+KEYS = (runs.RUNS, runs.STEPS)
+CHOOSE_SEEDS = (runs.RUNS,)
+FILES = (BACKTEST, BACKTEST_JOBS, BACKTEST_GROUPS, STEPS_TABLE, BACKTEST_JSON)
 FRAMES = {"backtest": (BACKTEST, ())}
 FIELD = "backtests"
 """Field of ``verdict.json``: what earlier backtests of the log found."""

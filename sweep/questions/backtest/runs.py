@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from sim.base.errors import InputError
@@ -13,8 +13,11 @@ from sweep.grid.overrides import Assignment
 
 BACKTEST, BACKTEST_JOBS = "backtest.parquet", "backtest_jobs.parquet"
 BACKTEST_JSON = "backtest.json"
+BACKTEST_GROUPS, STEPS_TABLE = "backtest_groups.parquet", "steps.parquet"
 RUNS = "backtest.runs"
 """Key that makes a request a backtest."""
+STEPS = "backtest.steps"
+"""Key of whether the log is also tried one step at a time."""
 DEFAULT_RUNS = 30
 _SET_BY_LOG = {
     "cluster.load": "a backtest keeps the log's own arrivals",
@@ -27,17 +30,19 @@ class Runs(Goal):
     """Runs of each policy that are compared with the log."""
 
     runs: int
+    steps: bool = field(default=False, repr=False)  # another part of the id
     sweep_name = "backtest"
     chooses_cells = False
-    from_jobs = (BACKTEST, BACKTEST_JOBS, BACKTEST_JSON)
+    from_jobs = (BACKTEST, BACKTEST_JOBS, BACKTEST_GROUPS, STEPS_TABLE, BACKTEST_JSON)
 
     def record(self) -> dict[str, Any]:
         """Return its entry of ``config.yaml``."""
-        return {"backtest": {"runs": self.runs}}
+        steps = {"steps": True} if self.steps else {}
+        return {"backtest": {"runs": self.runs, **steps}}
 
 
 def take_runs(lines: dict[str, Assignment], _: Mapping[str, Any]) -> Runs | None:
-    """Remove `RUNS` from a command line's assignments; return it, None if it is no backtest.
+    """Remove `RUNS` and `STEPS` from a command line; return its goal, None if it is no backtest.
 
     The remaining assignments sweep over as many seeds.
 
@@ -46,9 +51,11 @@ def take_runs(lines: dict[str, Assignment], _: Mapping[str, Any]) -> Runs | None
     InputError
         If anything but policies and their parameters is swept, or the log's arrivals are changed.
     """
-    line = lines.pop(RUNS, None)
+    line, steps = lines.pop(RUNS, None), lines.pop(STEPS, None)
     if line is None or line.values == (None,):
         return None
+    if steps is not None:
+        check(STEPS, steps.value, bool | None)
     if line.swept:
         raise InputError(f"{line.text}: give one number of runs", rule="wrong type")
     check(RUNS, line.value, Annotated[int, Between(2)])
@@ -74,4 +81,4 @@ def take_runs(lines: dict[str, Assignment], _: Mapping[str, Any]) -> Runs | None
         raise InputError(f"{message}; cluster.count=N is its size", rule="backtest")
     seeds = tuple(range(line.value))
     lines["seed"] = Assignment("seed", seeds, True, "set", f"seed=range(0,{line.value})")
-    return Runs(int(line.value))
+    return Runs(int(line.value), steps is not None and bool(steps.value))

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from sweep.questions.backtest.plots import BacktestJobs, draw_plots
-from sweep.questions.backtest.runs import BACKTEST, BACKTEST_JOBS, BACKTEST_JSON
+from sweep.questions.backtest.runs import (
+    BACKTEST,
+    BACKTEST_GROUPS,
+    BACKTEST_JOBS,
+    BACKTEST_JSON,
+    STEPS_TABLE,
+)
 from sweep.report.section import Section, Table
 from sweep.store.folder import SweepFolder
 
@@ -26,7 +32,12 @@ def build_sections(folder: SweepFolder) -> list[Section]:
     record, policies = folder.read_json(BACKTEST_JSON), folder.table(BACKTEST)
     if not isinstance(record, dict) or policies is None:
         return []
-    return [_answer(record, policies), *_plots(record, folder.table(BACKTEST_JOBS))]
+    return [
+        _answer(record, policies),
+        *_steps(record, folder.table(STEPS_TABLE)),
+        *_groups(record, folder.table(BACKTEST_GROUPS)),
+        *_plots(record, folder.table(BACKTEST_JOBS)),
+    ]
 
 
 def _answer(record: Mapping[str, Any], policies: pa.Table) -> Section:
@@ -71,6 +82,84 @@ def _table(policies: pa.Table) -> Table:
         for row in rows
     ]
     return Table(f"Simulated, beside a recorded mean wait of {recorded} s", _HEADER, tuple(body))
+
+
+def _steps(record: Mapping[str, Any], table: pa.Table | None) -> list[Section]:
+    """Build the section of a log tried one step at a time."""
+    lines = record.get("steps")
+    if not lines:
+        return []
+    tables = [] if table is None else [*_step_tables(table.to_pylist())]
+    return [
+        Section(
+            "steps",
+            "One step at a time",
+            tuple(lines),
+            tables=tuple(tables),
+            notes=_STEP_NOTES if tables else (),
+            is_answer=True,
+        )
+    ]
+
+
+_STEP_NOTES = (
+    "The model is put into each state that the log shows, and starts jobs once: found, started in "
+    "both; false, in the model alone; quiet moments: something happens, somebody waits and nobody "
+    "starts within a cycle of the scheduler",
+)
+_STEP_HEADER = ("starts", "found", "false starts", "quiet moments", "kept")
+
+
+def _step_tables(rows: list[dict[str, Any]]) -> Iterator[Table]:
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        own = [row for row in rows if row["policy"] == policy]
+        parts = [row for row in own if not row["without"] and row["partition"]]
+        if parts:
+            body = tuple((row["partition"], *_counts(row)) for row in parts)
+            yield Table(f"{policy}, by partition", ("partition", *_STEP_HEADER), body)
+        without = [row for row in own if not row["partition"]]
+        body = tuple((row["without"] or "nothing", *_counts(row)) for row in without)
+        yield Table(f"{policy}, without each mechanism", ("without", *_STEP_HEADER), body)
+
+
+def _counts(row: Mapping[str, Any]) -> tuple[str, ...]:
+    found = _percent(row["found"] / row["starts"]) if row["starts"] else "–"
+    kept = _percent(row["quiet_kept"] / row["quiet"]) if row["quiet"] else "–"
+    return (f"{row['starts']:,}", found, f"{row['false_starts']:,}", f"{row['quiet']:,}", kept)
+
+
+MAX_GROUPS = 12
+"""Most groups of one kind in the table: those of most jobs."""
+
+
+def _groups(record: Mapping[str, Any], table: pa.Table | None) -> list[Section]:
+    """Build the section of groups of jobs, if there are any."""
+    if table is None or not table.num_rows:
+        return []
+    rows = [row for row in table.to_pylist() if row["policy"] == record["nearest"]]
+    tables = []
+    for by in dict.fromkeys(row["by"] for row in rows):
+        own = sorted((row for row in rows if row["by"] == by), key=lambda row: -row["jobs"])
+        body = tuple(
+            (
+                row["group"],
+                f"{row['jobs']:,}",
+                _number(row["wait_mean_recorded_s"]),
+                _number(row["wait_mean_s"]),
+                f"{_number(row['low'])} to {_number(row['high'])}",
+                _percent(row["error"], "+"),
+            )
+            for row in own[:MAX_GROUPS]
+        )
+        more = f", the {MAX_GROUPS} largest of {len(own):,}" if len(own) > MAX_GROUPS else ""
+        title = f"{record['nearest']}: mean waits by {_BY.get(by, by)}{more}"
+        tables.append(Table(title, (by, *_GROUP_HEADER), body))
+    lines = tuple(record.get("groups") or ())
+    return [Section("groups", "Waits by group", lines, tables=tuple(tables))]
+
+
+_BY = {"width": "CPUs of a job", "qos": "QOS"}
+_GROUP_HEADER = ("jobs", "recorded, s", "simulated, s", "95 % of runs", "error")
 
 
 def _plots(record: Mapping[str, Any], table: pa.Table | None) -> list[Section]:

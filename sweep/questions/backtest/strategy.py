@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,17 +10,22 @@ import numpy as np
 import pyarrow as pa
 
 from sim.cluster.cluster import Cluster
+from sim.state import has_nodes
+from sim.workload.workload import Workload
 from sweep.execution.cell_results import CellResults
 from sweep.execution.inputs import Inputs
 from sweep.execution.strategy import Batch, Batches
 from sweep.grid import clusters, grid
 from sweep.grid.request import Request
+from sweep.questions.backtest import mechanisms
 from sweep.questions.backtest.audit import audit
 from sweep.questions.backtest.capacity import LoggedSize, logged_size
+from sweep.questions.backtest.findings import Audit
 from sweep.questions.backtest.logged_jobs import logged_jobs
-from sweep.questions.backtest.outcome import PolicyRuns, build_tables
+from sweep.questions.backtest.outcome import build_tables
 from sweep.questions.backtest.request import check_starts
-from sweep.questions.backtest.runs import Runs
+from sweep.questions.backtest.runs import BACKTEST_JSON, STEPS_TABLE, Runs
+from sweep.questions.backtest.runs_of_policy import PolicyRuns
 from sweep.stats.arrange import build_columns
 from sweep.store.cache import Cache
 
@@ -30,7 +35,8 @@ class Backtest:
 
     def __init__(self, request: Request) -> None:
         assert isinstance(request.goal, Runs)
-        self.request, self.id_part = request, ("backtest", request.goal.runs)
+        self.request, self._has_steps = request, request.goal.steps
+        self.id_part = ("backtest", request.goal.runs, *(("steps",) if self._has_steps else ()))
         self._grid = grid.build(request)
         self._compare: Callable[[], Mapping[str, Any]] = dict
 
@@ -54,8 +60,33 @@ class Backtest:
         runs = self._runs(results)
         if not runs:
             return {}
+        steps = self._steps(workload, findings, runs) if self._has_steps else {}
         sentence = f"simulated on {cluster.describe()}{_origin(logged_size(workload), cluster)}"
-        return build_tables(workload, logged_jobs(workload, findings), findings, runs, sentence)
+        tables = build_tables(workload, logged_jobs(workload, findings), findings, runs, sentence)
+        if STEPS_TABLE in steps:
+            tables[STEPS_TABLE] = steps.pop(STEPS_TABLE)
+        tables[BACKTEST_JSON] |= steps
+        return tables
+
+    def _steps(
+        self, workload: Workload, findings: Audit, runs: Sequence[PolicyRuns]
+    ) -> dict[str, Any]:
+        """Try each policy one step at a time; return the table and the answers in words."""
+        from sweep.questions.backtest import step_sentences, steps  # brings numba
+
+        config = self._grid.cells[0].cluster
+        bare = clusters.build_for(workload, config, 1.0).cluster
+        if not has_nodes(workload, bare):
+            return {"steps": [step_sentences.NO_NODES]}
+        tables = []
+        for run in runs:
+            policy = grid.build_policy(run.config)
+            assert policy is not None
+            cluster = clusters.with_faults(bare, config, 0, policy)
+            model = mechanisms.Model(workload, cluster, policy)
+            tables.append(steps.steps_table(run.label, model, findings.grace_s))
+        table = pa.concat_tables(tables)
+        return {STEPS_TABLE: table, "steps": step_sentences.sentences(table)}
 
     def _runs(self, results: CellResults) -> list[PolicyRuns]:
         """Return the runs of each policy, of which none failed."""

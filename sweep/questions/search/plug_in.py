@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from sweep.grid.request import Request
 from sweep.questions.search import goals
-from sweep.questions.search.files import EQUAL, IMPORTANCE, SETTINGS, TARGETS, WHAT_IF
+from sweep.questions.search.files import (
+    EQUAL,
+    IMPORTANCE,
+    SETTINGS,
+    TARGETS,
+    WHAT_IF,
+    WHAT_IF_GROUPS,
+)
 
 if TYPE_CHECKING:
     from sweep.execution.strategy import Strategy
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
 ORDER = 20
 KEYS = tuple(f"{group}.{key}" for group, keys in goals.KEYS.items() for key in keys)
 CHOOSE_SEEDS = ("search.metric",)
-FILES = (TARGETS, SETTINGS, IMPORTANCE, WHAT_IF)
+FILES = (TARGETS, SETTINGS, IMPORTANCE, WHAT_IF, WHAT_IF_GROUPS)
 REPORT_FILES = (EQUAL,)
 FRAMES = {
     "targets": (
@@ -69,12 +76,13 @@ def contribute(sweep: Finished) -> Contribution:
     """Add the sections of searches and of equal capacity; write the table of the latter."""
     # these bring the report
     from sweep.questions.search import equal_capacity
-    from sweep.questions.search.sections import shown_cells
+    from sweep.questions.search.sections import shown_cells, what_if_answer
     from sweep.report.contribution import Contribution
 
     sweep.folder.replace(EQUAL, equal_capacity.table(sweep.cells, sweep.config))
     cells = shown_cells(sweep.cells, sweep.config, sweep.folder)
-    return Contribution(cells, tuple(sections(sweep.folder, sweep.config)))
+    answer = what_if_answer(sweep.folder)
+    return Contribution(cells, tuple(sections(sweep.folder, sweep.config)), answer=answer)
 
 
 def sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:

@@ -21,19 +21,22 @@ from sweep.execution.inputs import Inputs
 from sweep.execution.strategy import Batch, Batches, Search, side_by_side
 from sweep.grid import cluster_size, grid, what_ifs
 from sweep.grid.cell_factory import CellFactory, settings_text
+from sweep.grid.changes import PREFIX, Change
 from sweep.grid.cluster_checks import cost_month
 from sweep.grid.cluster_size import EXTRA
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
 from sweep.grid.machine_kinds import EXTRA_KIND, described_change
 from sweep.grid.request import Request
-from sweep.questions.search.files import WHAT_IF
+from sweep.questions.search.files import WHAT_IF, WHAT_IF_GROUPS
+from sweep.questions.search.group_waits import GROUPS_SCHEMA, Key, SeedWaits, rows_of, waits_of
 from sweep.questions.search.machines import Machines, machine_range
 from sweep.questions.search.threshold_search import ThresholdSearch
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES
 from sweep.stats.done_jobs import FAILED, is_of_done_jobs
 from sweep.stats.metric_format import style
+from sweep.store.cache import Cache
 
 RANGE = 4
 """Machines are searched up to this many times today's, or down to today's over it."""
@@ -45,7 +48,9 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("policy", "trace", "settings")),
         ("capacity", pa.float64()),
         ("what_if", pa.string()),  # such as ``load=1.3 nodes=+20``; empty for today
+        ("change", pa.string()),  # the change in words; empty for today
         ("adds", pa.string()),  # machines that the change adds or removes, by kind; else empty
+        ("note", pa.string()),  # a sentence on what the change did; else empty
         ("machines", pa.float64()),
         ("unit", pa.string()),
         *((name, pa.float64()) for name in SHOWN),
@@ -86,6 +91,7 @@ class WhatIfs:
         self._grid = grid.build(request)
         self._cases: list[_Case] = []
         self._results = CellResults()
+        self._inputs: Inputs | None = None
 
     @property
     def is_fixed(self) -> bool:
@@ -94,7 +100,7 @@ class WhatIfs:
 
     def batches(self, inputs: Inputs) -> Batches:
         """Yield the grid, then the cells of all searches."""
-        self._results = yield Batch(self._grid)
+        self._results, self._inputs = (yield Batch(self._grid)), inputs
         cells = [cell for cell in self._grid.cells if cell.seed == self._seeds[0]]
         self._cases = [_Case(cell, self._common_seeds(cell, cells)) for cell in cells]
         if self._metric is not None:
@@ -110,9 +116,30 @@ class WhatIfs:
         return self._grid
 
     def tables(self) -> Mapping[str, pa.Table]:
-        """Return ``what_if.parquet``: a row a policy, trace, capacity and change."""
+        """Return ``what_if.parquet``, a row a policy, trace, capacity and change; and by group."""
         rows = [self._row(case) for case in self._cases]
-        return {WHAT_IF: pa.Table.from_pylist(rows, SCHEMA)}
+        return {
+            WHAT_IF: pa.Table.from_pylist(rows, SCHEMA),
+            WHAT_IF_GROUPS: pa.Table.from_pylist(self._group_rows(), GROUPS_SCHEMA),
+        }
+
+    def _group_rows(self) -> list[dict[str, Any]]:
+        """Compare the waits of each group of jobs with today's, in the jobs of all seeds."""
+        assert self._inputs is not None
+        cache = Cache(self.request.settings.results)
+        waits: dict[str, dict[Key, SeedWaits]] = {}
+        rows: list[dict[str, Any]] = []
+        for case in self._cases:
+            words = what_ifs.words(case.cell.labels)
+            place = canonical(_without_changes(case.cell))
+            case_waits = waits_of(self._with(case, {}), self._results, self._inputs, cache)
+            if not words:
+                waits[place] = case_waits
+            elif place in waits:
+                about = {**_about(case.cell), "what_if": words}
+                is_bootstrap = self.request.bootstrap is not None
+                rows += rows_of(about, waits[place], case_waits, is_bootstrap=is_bootstrap)
+        return rows
 
     def _common_seeds(self, cell: Cell, cells: Sequence[Cell]) -> tuple[int, ...]:
         """Return the seeds on which no change of a cell failed; none if fewer than half."""
@@ -180,6 +207,18 @@ class WhatIfs:
                     values = [results.metric(cell, str(self._metric)) for cell in seed_cells]
                     search.record(n, values)
 
+    def _note(self, cell: Cell, changes: Sequence[Change]) -> str:
+        """Say what the changes did to the jobs, of the first seed."""
+        assert self._inputs is not None
+        name = self._inputs.workload_id(cell)
+        transforms = (self._inputs.known(name) or {}).get("meta", {}).get("transforms", ())
+        notes = [
+            change.module.note(change, cell.cluster, transforms)
+            for change in changes
+            if hasattr(change.module, "note")
+        ]
+        return " ".join(filter(None, notes))
+
     def _with(self, case: _Case, labels: Mapping[str, Any]) -> list[Cell]:
         """Return the cells of the common seeds that differ from a case in these labels."""
         return self._points.cells(case.cell, case.seeds, **labels) if case.seeds else []
@@ -195,13 +234,13 @@ class WhatIfs:
         cell, cells = case.cell, self._with(case, {})
         labels, unit = cell.labels, "slots" if cell.cluster["shape"] == "slots" else "machines"
         machines = self._mean(cells, "n_machines")
+        changes = what_ifs.changes(labels)
         row: dict[str, Any] = {
-            "policy": labels["policy"],
-            "trace": labels["trace"],
-            "settings": settings_text(labels, (*AXES, *_changes(cell))),
-            "capacity": cell.capacity,
+            **_about(cell),
             "what_if": what_ifs.words(labels),
+            "change": " and ".join(change.module.phrase(change) for change in changes),
             "adds": _added(cell),
+            "note": self._note(cell, changes),
             "machines": _finite(machines),
             "unit": unit,
             **{name: _finite(self._mean(cells, name)) for name in SHOWN},
@@ -228,13 +267,24 @@ class WhatIfs:
         return row
 
 
+def _about(cell: Cell) -> dict[str, Any]:
+    """Return the columns that say of which policy, trace and capacity a row is."""
+    labels = cell.labels
+    return {
+        "policy": labels["policy"],
+        "trace": labels["trace"],
+        "settings": settings_text(labels, (*AXES, *_changes(cell))),
+        "capacity": cell.capacity,
+    }
+
+
 def _changes(cell: Cell) -> dict[str, Any]:
     """Return the labels of a cell that are what-ifs."""
-    return {key: v for key, v in cell.labels.items() if key.startswith(what_ifs.PREFIX)}
+    return {key: v for key, v in cell.labels.items() if key.startswith(PREFIX)}
 
 
 def _without_changes(cell: Cell) -> dict[str, Any]:
-    return {key: v for key, v in cell.labels.items() if not key.startswith(what_ifs.PREFIX)}
+    return {key: v for key, v in cell.labels.items() if not key.startswith(PREFIX)}
 
 
 def _no_nodes(cell: Cell) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sweep.grid.what_ifs import PREFIX
+from sweep.grid.changes import PREFIX
 from sweep.questions.search.restore import RANGE, SHOWN
 from sweep.questions.search.section_builder import Row, SectionPart, build_section
+from sweep.questions.search.waits_section import PLACE, whole_sentences
 from sweep.report.section import Section
 from sweep.report.wording import names
 from sweep.stats.arrange import month_text
@@ -19,8 +20,8 @@ from sweep.stats.metric_format import format_value, style, value_text
 TODAY = "today"
 
 
-def build(table: pa.Table, config: Mapping[str, Any]) -> Section:
-    """Build the section of ``what_if.parquet``."""
+def build(table: pa.Table, config: Mapping[str, Any], groups: Sequence[Row] = ()) -> Section:
+    """Build the section of ``what_if.parquet``; `groups` are rows of ``what_if_groups.parquet``."""
     rows = table.to_pylist()
     metric = rows[0]["metric"]
     notes = [] if metric is None else [_note(metric)]
@@ -33,6 +34,7 @@ def build(table: pa.Table, config: Mapping[str, Any]) -> Section:
         header += ["restored by", *(("then a month",) * has_costs)] if metric else []
         return SectionPart(
             [
+                *whole_sentences(members, _groups_at(groups, members[0])),
                 *(_sentence(row, members[0]) for row in members if row["restored_by"] is not None),
                 *(f"{row['what_if']}: {row['adds']}." for row in members if row["adds"]),
             ],
@@ -43,8 +45,12 @@ def build(table: pa.Table, config: Mapping[str, Any]) -> Section:
     question = f"What would {_changes(config)} change for {{jobs}} under {{policies}}?"
     options: dict[str, Any] = {"notes": tuple(notes), "is_answer": True, "question": question}
     template = Section("what-if", "What if", (), **options)
-    keys = ["policy", "trace", "settings", "capacity"]
-    return build_section(template, rows, keys, build_part, n_always=1)
+    return build_section(template, rows, [*PLACE], build_part, n_always=1)
+
+
+def _groups_at(groups: Sequence[Row], place: Row) -> list[Row]:
+    """Return the groups of a row's policy, trace, settings and capacity."""
+    return [row for row in groups if all(row[key] == place[key] for key in PLACE)]
 
 
 def _changes(config: Mapping[str, Any]) -> str:

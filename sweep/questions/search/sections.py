@@ -7,8 +7,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from sweep.questions.search import equal_capacity, restore_section, settings_section, target_section
-from sweep.questions.search.files import EQUAL, IMPORTANCE, SETTINGS, TARGETS, WHAT_IF
+from sweep.questions.search import (
+    equal_capacity,
+    restore_section,
+    settings_section,
+    target_section,
+    waits_section,
+)
+from sweep.questions.search.files import (
+    EQUAL,
+    IMPORTANCE,
+    SETTINGS,
+    TARGETS,
+    WHAT_IF,
+    WHAT_IF_GROUPS,
+)
 from sweep.report.section import Section
 from sweep.stats.cell_columns import cell_key
 from sweep.store.folder import SweepFolder
@@ -21,7 +34,11 @@ def build_sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Secti
     """Build the sections of a sweep from the tables in its folder."""
     targets, settings, equal_table = map(folder.table, (TARGETS, SETTINGS, EQUAL))
     changes = folder.table(WHAT_IF)
-    sections = [restore_section.build(changes, config)] if changes is not None else []
+    sections = []
+    if changes is not None:
+        groups = _group_rows(folder)
+        sections.append(restore_section.build(changes, config, groups))
+        sections += [waits_section.build(changes.to_pylist(), groups)] if groups else []
     if targets is not None:
         sections.append(target_section.build(targets, config))
     if settings is not None:
@@ -29,6 +46,19 @@ def build_sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Secti
     if equal_table is not None:
         sections.append(equal_capacity.build(equal_table, config))
     return sections
+
+
+def what_if_answer(folder: SweepFolder) -> dict[str, Any]:
+    """Return the field of ``answer.json`` on what-ifs; empty for other sweeps."""
+    changes = folder.table(WHAT_IF)
+    if changes is None:
+        return {}
+    return {"what_if": waits_section.answer(changes.to_pylist(), _group_rows(folder))}
+
+
+def _group_rows(folder: SweepFolder) -> list[dict[str, Any]]:
+    table = folder.table(WHAT_IF_GROUPS)
+    return [] if table is None else table.to_pylist()
 
 
 def shown_cells(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa.Table:

@@ -116,6 +116,7 @@ def _run(timeline: Timeline) -> dict[str, Any]:
         "resources": list(cluster.resources),
         "reasons": list(REASONS),
         "isPool": bool(cluster.unit),
+        "machines": list(cluster.names),
         "jobs": [str(name) for name in jobs["job_id"].to_pylist()],
         "stageNames": stage_names,
         "users": list(columns.user_names),

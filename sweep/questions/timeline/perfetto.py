@@ -67,9 +67,17 @@ def _names(timeline: Timeline) -> Iterator[dict[str, Any]]:
     machines = timeline.lane_machine.tolist()
     for lane, machine in enumerate(machines):
         if not lane or machines[lane - 1] != machine:
-            name = "slots" if timeline.result.cluster.unit else f"machine {machine}"
+            name = _machine_name(timeline, machine)
             yield _name("process_name", FIRST + machine, 0, name)
         yield _name("thread_name", FIRST + machine, lane, f"lane {lane}")
+
+
+def _machine_name(timeline: Timeline, machine: int) -> str:
+    cluster = timeline.result.cluster
+    if cluster.unit:
+        return "slots"
+    named = cluster.names[machine] if cluster.names else ""
+    return f"{printable(named)} (machine {machine})" if named else f"machine {machine}"
 
 
 def _name(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:

@@ -146,3 +146,13 @@ def test_a_queue_without_a_share(mode):
 
 def test_a_capacity_beyond_counting_is_only_large():
     check_fits(jobs({"cpu": 1e6}), sim.Cluster.machines(3, cpu=1e30))
+
+
+def test_a_stage_without_any_machine_is_named():
+    kinds = [{"class": "a", "count": 9, "cpu": 4}, {"class": "b", "cpu": 4}]
+    stages = [{"name": "only", "durations_s": [1.0], "demand": {"cpu": 1}, "runs_on": "b"}]
+    workload = sim.Workload.from_jobs([{"job_id": "big", "submit_s": 0.0, "stages": stages}])
+    rule, text = broken(workload, sim.Cluster.mixed(kinds).fraction(0.3))
+    assert rule == "demand too large"
+    assert "'only'" in text
+    assert "no machine of the cluster (class b" in text

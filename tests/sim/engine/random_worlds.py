@@ -27,6 +27,7 @@ from sim.engine.plan import (
     Plan,
     Preemption,
     Right,
+    State,
     Victims,
 )
 from tests.sim.engine.strategies import AnyPlan
@@ -42,12 +43,12 @@ MECHANISMS = (
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
-    "quotas",
+    *("quotas", "pins"),
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
     *("preemption", "checkpoints", "tiers", "admission", "known outages", "reserved machines"),
-    "quotas",
+    *("quotas", "pins"),
 }
 """Mechanisms that no wide variant has."""
 LEAN = (
@@ -156,6 +157,20 @@ LEAN = (
     ("quotas", "evictions"),
     ("quotas", "holds", "caps"),
     ("quotas", "failures", "outages", "callbacks"),
+    ("pins", "pool"),
+    ("pins", "gangs"),
+    ("pins", "planning"),
+    ("pins", "planning", "pool"),
+    ("pins", "planning", "caps", "classes"),
+    ("pins", "planning", "dependencies", "exclusive"),
+    ("pins", "reservations"),
+    ("pins", "reservations", "pool"),
+    ("pins", "reservations", "launch lags"),
+    ("pins", "skip", "gangs", "devices"),
+    ("pins", "pack", "callbacks"),
+    ("pins", "per class", "classes", "gangs"),
+    ("pins", "preemption", "gangs"),
+    ("pins", "outages", "hard queues"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -193,11 +208,30 @@ def draw_with(rng: np.random.Generator, on: set[str]) -> World:
     }
     if "failures" in on:
         world["failures"] = _failures(rng, jobs)
+    if "pins" in on:
+        world["state"] = _state(rng, jobs, world["cluster"])
     if "remote" in on:
         world["remote"] = {
             "factor": float(rng.choice([1.0, 1.5])), "seed": int(rng.integers(99))
         }  # fmt: skip
     return world
+
+
+def _state(rng: np.random.Generator, jobs: list[World], cluster: World) -> World:
+    """Draw when the scheduler begins, and pins of some of the jobs that may have some."""
+    n_machines = len(cluster.get("kinds", ())) or cluster.get("machines", {}).get("count", 1)
+    placed_s: list[float | None] = []
+    machine: list[int] = []
+    for job in jobs:
+        n_tasks = sum(len(stage["durations_s"]) for stage in job["stages"])
+        some = rng.integers(0, n_machines, n_tasks)
+        some[1:][rng.random(n_tasks - 1) < 0.3] = -1  # on any of the others
+        machine += some.tolist()
+        is_rigid = job.get("min_tasks", 0) == n_tasks or n_tasks == 1
+        is_pinned = is_rigid and rng.random() < 0.6
+        placed_s.append(job["submit_s"] + float(rng.choice([0, 0, 1.5])) if is_pinned else None)
+    begins_s = float(rng.choice([0.0, 1.0, 3.0, 4.25]))
+    return {"begins_s": begins_s, "placed_s": placed_s, "machine": machine}
 
 
 def _mechanisms(rng: np.random.Generator) -> set[str]:
@@ -257,6 +291,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
         if "exclusive" in on and rng.random() < 0.3:
             job["exclusive"] = True
+        if "planning" in on and rng.random() < 0.2:
+            job["one_per_node"] = True
         if "admission" in on:
             job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))
             if rng.random() < 0.5:
@@ -316,6 +352,7 @@ def _add_keys(rng: np.random.Generator, jobs: list[World], is_long: bool) -> Non
         job.setdefault("n_nodes", int(rng.choice([0, 0, 1, 2, 3])))
         job["array"] = str(rng.choice(["", "x", "y"]))
         job["throttle"] = int(rng.choice([0, 1, 2, 2]))
+        job["licenses"] = {"x": int(rng.choice([0, 0, 1, 2]))}
         job.setdefault("requested_s", float(rng.choice([30.0, 100.5, 400.0, 700.0])))
         for stage in job["stages"] if is_long else ():
             stage["durations_s"] = [100.0 * duration_s for duration_s in stage["durations_s"]]
@@ -329,6 +366,7 @@ def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool)
         ("submitted_jobs", [1, 2, 4]),
         ("nodes", [2, 3]),
         ("nodes", [3, 5, 6]),
+        ("license_x", [2, 3]),
         *((name, [3, 4, 6, 6.5, 9]) for name in resources),
         *((f"{name}_minutes", [15, 40, 60.5]) for name in resources[:1]),
     ]
@@ -410,6 +448,9 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
             {name: value for name, value in kind.items() if name != "devices" or name in on}
             for kind in kinds * many
         ]
+        if "planning" in on and rng.random() < 0.5:
+            for kind in cluster["kinds"]:
+                kind["weight"] = int(rng.choice([0, 1, 1, 5]))
         if on & PARTITIONED:
             mark = "*" if rng.random() < 0.5 else ""
             sets = [("p" + mark,), ("p" + mark, "q"), ("q",), ("q", "p" + mark)]
@@ -679,6 +720,8 @@ def build(world: World) -> tuple[sim.Workload, sim.Cluster, Policy]:
     policy = POLICIES[options.pop("kind")](**options)
     if not world["cluster"].get("quotas", {}).get("by_share", True):
         policy = _by_first_job(policy)
+    if "state" in world:
+        policy = _in_state(policy, world["state"])
     return workload, _build_cluster(world["cluster"], workload), policy
 
 
@@ -691,6 +734,20 @@ def _by_first_job(policy: Policy) -> Policy:
             return super().prepare(world, plan)
 
     return ByFirstJob(**vars(policy))
+
+
+def _in_state(policy: Policy, spec: World) -> Policy:
+    """Return the policy, whose runs begin in a state."""
+    placed_s = np.array(spec["placed_s"], np.float64)
+    state = State(spec["begins_s"], placed_s, np.array(spec["machine"], np.int32))
+
+    class InState(type(policy)):  # type: ignore[misc]  # any of POLICIES
+        def prepare(self, world, plan):
+            memory = super().prepare(world, plan)
+            plan.pinned = state
+            return memory
+
+    return InState(**vars(policy))
 
 
 def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:

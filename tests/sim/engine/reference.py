@@ -14,7 +14,7 @@ import numpy as np
 
 from sim.cluster.cluster import Cluster
 from sim.engine.clock import on_own_clock
-from sim.engine.plan import Batch, Event, Fit, Machine, Order, Plan, World
+from sim.engine.plan import Batch, Event, Fit, Machine, Order, Plan, State, World
 from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
 from tests.sim.engine.reference_caps import Capping
@@ -22,6 +22,7 @@ from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
 from tests.sim.engine.reference_partitions import Partitioning, with_default_times
+from tests.sim.engine.reference_pins import Pinning
 from tests.sim.engine.reference_preempt import Preempting
 from tests.sim.engine.reference_quotas import Quotas
 from tests.sim.engine.reference_release import Releasing
@@ -35,13 +36,16 @@ MAX_IDLE_TICKS = 1000
 """Ticks in a row while nothing runs or comes, after which nothing ever will."""
 
 
-def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> SimpleNamespace:
+def simulate(
+    workload: Workload, cluster: Cluster, policy, seed: int = 0, state: State | None = None
+) -> SimpleNamespace:
     """Run like `sim.simulate`; return job and task times and the batches that the policy saw.
 
     The batches are on the clock of the run, the rest on the workload's.
     """
-    run = _Run(*on_own_clock(workload, cluster), policy, seed).go()
     zero_s = workload.origin_s
+    own = None if state is None else state.later(-zero_s)
+    run = _Run(*on_own_clock(workload, cluster), policy, seed, own).go()
     if run.job_eligible is not None:
         run.job_eligible = run.job_eligible + zero_s
     for name in ("job_submit", "job_start", "job_finish", "task_start", "task_finish"):
@@ -61,6 +65,7 @@ class _Run(
     Launching,
     Limits,
     Partitioning,
+    Pinning,
     Preempting,
     Quotas,
     Releasing,
@@ -68,7 +73,7 @@ class _Run(
     Speeds,
     Windows,
 ):
-    def __init__(self, workload, cluster, policy, seed):
+    def __init__(self, workload, cluster, policy, seed, state=None):
         c = self.c = with_default_times(workload.columns, cluster)
         self.policy = policy
         n_jobs, n_stages, n_tasks = len(c.job_submit), len(c.stage_job), len(c.task_duration)
@@ -91,6 +96,7 @@ class _Run(
             "stage_done_work": np.zeros(n_stages),
         }
         self.world = World(c, cluster, seed, self.view)
+        self.plan.pinned = state
         self.memory = policy.begin(self.world, self.plan)
         self._init_limits(cluster)
         self._init_cluster(workload, cluster)
@@ -118,6 +124,7 @@ class _Run(
         self.submitted = []  # jobs in the order of submission
         self._init_releases(cluster)
         self._init_preemption()
+        self._init_pins()
         self.seen = not np.isnan(self.plan.stages["expected_s"]).all()
         work = self.size * self.plan.stages["expected_s"] if self.seen else c.stage_work
         work = work * self.plan.stages["weight"]
@@ -269,7 +276,8 @@ class _Run(
         times += [row[0] for row in self.leaving]
         times += [self._limit_end(j) for j in range(self.n_jobs)]
         times += [time for g in range(len(self.size)) if (time := self._opening(g)) > self.now]
-        times += [self._next_wake()] if self.plan.replan else []
+        times += [self._next_wake()] if self.plan.replan and self._has_begun() else []
+        times += [self._next_pin()]
         return min(times)
 
     def _opening(self, g):
@@ -838,15 +846,24 @@ class _Run(
             self._start(first, slot[0], slot)
 
     def _dispatch(self):
+        self._place_pinned()
+        if not self._has_begun():
+            self._fill_all_held()
+            if self.plan.replan:
+                self._note_events()
+            return
         self._start_claimants()
         self._place_all()
         while self._preempt_in_order():
             self._place_all()
 
-    def _place_all(self):
+    def _fill_all_held(self):
         for j in range(self.n_jobs):
             if self.idle[j]:
                 self._fill_held(j)
+
+    def _place_all(self):
+        self._fill_all_held()
         if self.plan.reservations:
             reserve(self)
             return

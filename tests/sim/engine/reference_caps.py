@@ -7,6 +7,7 @@ import math
 from types import SimpleNamespace
 
 JOBS = ("running_jobs", "submitted_jobs", "nodes")
+LICENSE = "license_"
 
 
 class Capping:
@@ -30,7 +31,8 @@ class Capping:
                 options = [self._values(name, read[name][j], cluster.accounts) for name in by]
                 for key in itertools.product(*options):
                     members.setdefault(key, set()).add(j)
-            resource = None if counted in JOBS else counted.removesuffix("_minutes")
+            is_held = counted in JOBS or counted.startswith(LICENSE)
+            resource = None if is_held else counted.removesuffix("_minutes")
             r = None if resource is None else cluster.resources.index(resource)
             for key, jobs in members.items():
                 number = at_most
@@ -106,8 +108,9 @@ class Capping:
     def _cap_use(self, group):
         if group.counted == "running_jobs":
             return sum(self._counts_as_running(j) for j in group.members)
-        if group.counted == "nodes":
-            return sum(self._n_nodes(j) for j in group.members if self._counts_as_running(j))
+        if group.counted == "nodes" or group.counted.startswith(LICENSE):
+            running = [j for j in group.members if self._counts_as_running(j)]
+            return sum(self._held_while_running(group, j) for j in running)
         if group.counted == "submitted_jobs":
             live = [j for j in group.members if j in self.submitted and self.view["left"][j] > 0]
             return len(live)
@@ -115,14 +118,19 @@ class Capping:
             return sum(self.used[j][group.r] * self._limit_left(j) for j in group.members)
         return sum(self.used[j][group.r] for j in group.members)
 
+    def _held_while_running(self, group, j):
+        if group.counted == "nodes":
+            return self._n_nodes(j)
+        return int(self.c.features.jobs[group.counted][j].as_py())
+
     def _n_nodes(self, j):
         return int(self.c.job_n_nodes[j] or self.c.job_min_tasks[j] or 1)
 
     def _cap_need(self, group, j, demand, times):
         if group.counted == "running_jobs":
             return 0 if self._counts_as_running(j) else 1
-        if group.counted == "nodes":
-            return 0 if self._counts_as_running(j) else self._n_nodes(j)
+        if group.counted == "nodes" or group.counted.startswith(LICENSE):
+            return 0 if self._counts_as_running(j) else self._held_while_running(group, j)
         if group.counted == "submitted_jobs":
             return 0
         need = times * int(demand[group.r])
@@ -153,6 +161,14 @@ class Capping:
     def _rigid_over(self, j):
         """Return the same of rigid job j."""
         return self._over_to_start(next(g for g in self.job_stages[j] if self._ready(g)))
+
+    def _over_running_jobs(self, j):
+        """Tell whether job j exceeds a cap of running jobs."""
+        return any(
+            self._cap_use(group) + self._cap_need(group, j, None, 1) > group.cap
+            for group in self.cap_groups
+            if group.counted == "running_jobs" and j in group.members
+        )
 
     def _passes(self, g):
         return self._over_to_start(g) == "passes"

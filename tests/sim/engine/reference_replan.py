@@ -11,10 +11,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
+
+from tests.sim.engine.reference_cycles import Counts, slice_end, slice_s
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,11 @@ class Settings:
     main_depth: int = 100
     first_window_s: int = 30  # expected ends are taken together up to a multiple of this
     kill_wait_s: int = 30  # how long a job may outlive its limit
+    depths: tuple[int, ...] = ()  # most jobs that a plan tries, of each kind of group
+    main_depths: tuple[int, ...] = ()  # the same of the main loop
+    starts: int = 0  # most jobs that a plan starts; 0: no limit
+    main_starts: int = 0
+    array_reserve: int = 0  # most reservations of an array; 0: no limit
 
 
 @dataclass
@@ -41,6 +50,12 @@ class Job:
     demand: tuple[int, ...] = (1,)
     usable: frozenset[int] | None = None  # nodes; None: all
     queue: int = 0
+    groups: tuple[int, ...] = ()  # one of each kind whose jobs a plan counts; -1: none
+    main_groups: tuple[int, ...] = ()
+    partition: int = 0  # by which reservations count
+    array: int = -1
+    throttle: int = 0  # of its array; 0: none
+    one_per_node: bool = False
 
 
 @dataclass
@@ -64,14 +79,18 @@ class State:
     start: Callable[[int, dict[int, int]], None] = lambda job, nodes: None
     is_capped: Callable[[Job], bool] = lambda job: False
     n_by_devices: Callable[[Job, int], float] = lambda job, node: math.inf
-    #: whether a job exceeds a cap, and so "passes" or "blocks"
+    #: whether a job exceeds a cap, and so "passes" or "blocks"; whether it is one of running jobs
     over: Callable[[Job], str | None] = lambda job: None
+    is_over_jobs: Callable[[Job], bool] = lambda job: False
+    #: arrays of the running jobs, an entry a job
+    running_arrays: Sequence[int] = ()
     #: nodes on which nothing starts now; whether one is closed to a job between two times, by a
     #: window that is known beforehand; the ends of these, and what the clock is ahead of them
     absent: frozenset[int] = frozenset()
     is_closed: Callable[[Job, int, float, float], bool] = lambda job, node, begin, end: False
     openings: Callable[[Job, float], tuple[bool, Sequence[float]]] = lambda job, after: (False, ())
     clock_s: float = 0.0
+    weights: Sequence[int] = ()  # of the nodes; empty if all are equal
 
     def closed(self, job: Job, begin: float, end: float) -> set[int]:
         """Return the nodes that are closed to a job between two times."""
@@ -99,7 +118,8 @@ Start = tuple[int, dict[int, int]]  # job, its tasks by node
 def room(free: Sequence[int], job: Job) -> int:
     """Return how many tasks of a job fit on a node; all of one that demands nothing."""
     needs = zip(free, job.demand, strict=True)
-    return min((max(have, 0) // need for have, need in needs if need), default=job.tasks)
+    fits = min((max(have, 0) // need for have, need in needs if need), default=job.tasks)
+    return min(fits, 1) if job.one_per_node else fits
 
 
 def choose(
@@ -107,11 +127,15 @@ def choose(
     allowed: set[int],
     job: Job,
     max_tasks: Callable[[int], float] = lambda node: math.inf,
+    weights: Sequence[int] = (),
 ) -> dict[int, int] | None:
     """Choose nodes by consecutive best fit: the tightest row of nodes that suffices, or the widest.
 
     Within the row, the tightest single node that takes all that is left, or nodes from its begin.
+    All nodes of a smaller weight come first.
     """
+    if len(set(weights)) > 1:
+        return _by_weight(free, allowed, job, max_tasks, weights)
     rooms = [min(room(free[n], job), max_tasks(n)) if n in allowed else 0 for n in range(len(free))]
     rows, row = [], []
     for n, fits in enumerate([*rooms, 0]):
@@ -137,22 +161,44 @@ def choose(
     return None if left else chosen
 
 
+def _by_weight(free, allowed, job, max_tasks, weights):
+    left, chosen = job.tasks, {}
+    for weight in sorted(set(weights)):
+        mine = {n for n in allowed if weights[n] == weight}
+        fits = sum(min(room(free[n], job), max_tasks(n)) for n in mine)
+        here = replace(job, tasks=min(left, fits))
+        chosen |= choose(free, mine, here, max_tasks) or {}
+        left -= here.tasks
+    return None if left else chosen
+
+
 def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool) -> list[Start]:
     """Start jobs in order; nodes that complete a job, or that an earlier one waits for, are out."""
     starts: list[Start] = []
     free = [list(have) for have in state.free]
     barred: set[int] = set()
-    for job in jobs if full else jobs[: settings.main_depth + 1]:
+    counts, tried = Counts(settings.main_depths, state.running_arrays), 0
+    for job in jobs:
+        if 0 < settings.main_starts <= len(starts):
+            break
+        if counts.skips(job) or counts.exceeds(job.main_groups):
+            continue
+        if not full and tried > settings.main_depth:
+            break
+        tried += 1
         over = state.over(job)
         if over == "passes" or (not over and state.is_capped(job)):
+            counts.close(job)
             continue
         usable = state.usable(job) - state.absent - state.closed(job, state.now, state.now)
         closed = state.closed(job, state.now, state.now + job.limit_s)
         allowed = usable - closed - state.completing - barred
-        nodes = choose(free, allowed, job, lambda n, job=job: state.n_by_devices(job, n))
+        max_tasks = partial(state.n_by_devices, job)
+        nodes = choose(free, allowed, job, max_tasks, state.weights)
         nodes = None if over else nodes
         if nodes is None:
             barred |= usable
+            counts.close(job)
             continue
         _take(free, nodes, job.demand, -1)
         state.start(job.name, nodes)
@@ -160,89 +206,148 @@ def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool
     return starts
 
 
-def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> list[Start]:
-    """Plan the jobs in order; return those that start now."""
-    now, resolution = state.now, settings.resolution_s
+@dataclass
+class Cycle:
+    """A cycle of the backfill thread, which may sleep and go on later.
+
+    Attributes
+    ----------
+    profile : list of (begin, end, nodes that are not reserved)
+    records : int
+        Steps that the profile ever had; joined ones count.
+    """
+
+    profile: list[tuple[int, int, set[int]]]
+    counts: Counts
+    jobs: list[int] = field(default_factory=list)  # names, in order
+    position: int = 0  # of the next job
+    began_s: float = 0.0
+    factor: float = 1.0
+    records: int = 1
+    tried: int = 0
+    started: int = 0
+    reserved: Counter[int] = field(default_factory=Counter)  # by partition
+    blocked: set[int] = field(default_factory=set)  # queues: a job waits for a cap that blocks
+    is_over: bool = False
+
+    @classmethod
+    def begin(cls, state: State, settings: Settings) -> Cycle:
+        """Begin one: nothing is reserved."""
+        now, resolution = state.now, settings.resolution_s
+        horizon = _floor(now + settings.window_s, resolution)
+        everything = set(range(len(state.free)))
+        counts = Counts(settings.depths, state.running_arrays)
+        return cls([(_floor(now, resolution), horizon, everything)], counts)
+
+
+def backfill_cycle(
+    state: State, jobs: Sequence[Job], settings: Settings, cycle: Cycle | None = None
+) -> list[Start]:
+    """Plan the jobs in order; return those that start now. `cycle`: one that goes on."""
+    cycle = cycle or Cycle.begin(state, settings)
+    now, counts = state.now, cycle.counts
     free = [list(have) for have in state.free]
     running = list(state.running)
-    everything = set(range(len(free)))
     starts: list[Start] = []
-    horizon = _floor(now + settings.window_s, resolution)
-    profile = [(_floor(now, resolution), horizon, set(everything))]  # begin, end, nodes not held
-    tried = reserved = 0
-    blocked: set[int] = set()  # queues in which a job waits for a cap that blocks
-    records = 1  # steps that the profile ever had; joined ones count
     for job in jobs:
-        if tried >= settings.depth:
+        if cycle.tried >= settings.depth or 0 < settings.starts <= cycle.started:
+            cycle.is_over = True
             break
-        blocked |= {job.queue} if state.over(job) == "blocks" else set()
-        if job.queue in blocked or state.over(job) or state.is_capped(job):
+        over = state.over(job)
+        cycle.blocked |= {job.queue} if over == "blocks" else set()
+        if job.queue in cycle.blocked or state.is_over_jobs(job) or counts.skips(job):
             continue
-        may_reserve = settings.reserve == 0 or reserved < settings.reserve
-        later, counted = now, False
-
-        def max_tasks(n, job=job):
-            return state.n_by_devices(job, n)
-
-        while True:
-            begin, later = later, 0
-            end = max(begin, now) + job.limit_s
-            closed = state.closed(job, begin, end)
-            usable = state.usable(job) - closed - (state.absent if begin <= now else set())
-            allowed = set(usable)
-            for k, (first, last, nodes) in enumerate(profile):
-                has_next = last > begin and k + 1 < len(profile)
-                if has_next and not later and not profile[k + 1][2] & usable <= allowed & nodes:
-                    later = last
-                if last > begin:
-                    if first > end:
-                        break
-                    allowed &= nodes
-            opening = state.opening(job, begin, resolution) if closed else None
-            if opening is not None and opening < horizon and not 0 < later <= opening:
-                later = opening
-            if not allowed:
-                if later and may_reserve:
-                    continue
-                break
-            tried += not counted
-            counted = True
-            planned = _will_run(now, job, allowed, free, running, settings, may_reserve, max_tasks)
-            if planned is None:
-                if later and may_reserve:
-                    continue
-                break
-            start, nodes = max(planned[0], begin), set(planned[1])
-            if start <= now and nodes & state.completing:
-                start, later = now + 1, 0
-            if start <= now:
-                chosen = choose(free, allowed - state.completing, job, max_tasks)
-                assert chosen is not None
-                _take(free, chosen, job.demand, -1)
-                state.start(job.name, chosen)
-                running.append(Running(now + job.limit_s, chosen, job.demand))
-                starts.append((job.name, chosen))
-                break
-            if not may_reserve:
-                break
-            if later and start > later:
-                continue
-            from_s = _floor(start, resolution)
-            until_s = _floor(start + job.limit_s, resolution)
-            if start > now + settings.window_s:
-                break
-            if _is_held(profile, nodes, from_s, until_s):
-                later = start
-                continue
-            if records >= settings.depth:  # Slurm's bf_node_space_size
-                return starts
-            reserved += 1
-            from_s = max(from_s, profile[0][0])
-            until_s = max(until_s, from_s + resolution)
-            records += _new_steps(profile, from_s, until_s, records)
-            profile = _hold(profile, nodes, from_s, until_s)
+        counts.close(job)  # unless it starts, or gets a reservation
+        if counts.exceeds(job.groups) or over or state.is_capped(job):
+            continue
+        may_reserve = settings.reserve == 0 or cycle.reserved[job.partition] < settings.reserve
+        start, nodes = _plan_job(state, cycle, job, free, running, settings, may_reserve)
+        if start is None:
+            continue
+        counts.closed.discard(job.array)
+        if start <= now:
+            _take(free, nodes, job.demand, -1)
+            state.start(job.name, nodes)
+            running.append(Running(now + job.limit_s, nodes, job.demand))
+            starts.append((job.name, nodes))
+            cycle.started += 1
+            continue
+        if cycle.records >= settings.depth:  # Slurm's bf_node_space_size
+            cycle.is_over = True
             break
+        cycle.reserved[job.partition] += 1
+        counts.note_reserved(job, settings.array_reserve)
+        from_s = max(_floor(start, settings.resolution_s), cycle.profile[0][0])
+        until_s = _floor(start + job.limit_s, settings.resolution_s)
+        until_s = max(until_s, from_s + settings.resolution_s)
+        cycle.records += _new_steps(cycle.profile, from_s, until_s, cycle.records)
+        cycle.profile = _hold(cycle.profile, set(nodes), from_s, until_s)
     return starts
+
+
+def _plan_job(
+    state: State,
+    cycle: Cycle,
+    job: Job,
+    free: list[list[int]],
+    running: list[Running],
+    settings: Settings,
+    may_reserve: bool,
+) -> tuple[int | None, dict[int, int]]:
+    """Return when and where a job is to start; None if no reservation is to be made for it."""
+    now, resolution = state.now, settings.resolution_s
+    horizon = cycle.profile[-1][1]
+    later, counted = now, False
+
+    def max_tasks(n):
+        return state.n_by_devices(job, n)
+
+    while True:
+        begin, later = later, 0
+        end = max(begin, now) + job.limit_s
+        closed = state.closed(job, begin, end)
+        usable = state.usable(job) - closed - (state.absent if begin <= now else set())
+        allowed = set(usable)
+        for k, (first, last, nodes) in enumerate(cycle.profile):
+            has_next = last > begin and k + 1 < len(cycle.profile)
+            if has_next and not later and not cycle.profile[k + 1][2] & usable <= allowed & nodes:
+                later = last
+            if last > begin:
+                if first > end:
+                    break
+                allowed &= nodes
+        opening = state.opening(job, begin, resolution) if closed else None
+        if opening is not None and opening < horizon and not 0 < later <= opening:
+            later = opening
+        if not allowed:
+            if later and may_reserve:
+                continue
+            return None, {}
+        cycle.tried += not counted
+        counted = True
+        future = now, job, allowed, free, running, settings, may_reserve, max_tasks
+        planned = _will_run(*future, state.weights)
+        if planned is None:
+            if later and may_reserve:
+                continue
+            return None, {}
+        start, chosen = max(planned[0], begin), planned[1]
+        if start <= now and chosen.keys() & state.completing:
+            start, later = now + 1, 0
+        if start <= now:
+            chosen = choose(free, allowed - state.completing, job, max_tasks, state.weights)
+            assert chosen is not None
+            return start, chosen
+        if not may_reserve:
+            return None, {}
+        if later and start > later:
+            continue
+        if start > now + settings.window_s:
+            return None, {}
+        until_s = _floor(start + job.limit_s, resolution)
+        if not _is_held(cycle.profile, set(chosen), _floor(start, resolution), until_s):
+            return start, chosen
+        later = start
 
 
 def _will_run(
@@ -254,9 +359,10 @@ def _will_run(
     settings: Settings,
     may_wait: bool,
     max_tasks: Callable[[int], float],
+    weights: Sequence[int],
 ) -> tuple[int, dict[int, int]] | None:
     """Return when and where a job could start if running jobs end one by one as expected."""
-    nodes = choose(free, allowed, job, max_tasks)
+    nodes = choose(free, allowed, job, max_tasks, weights)
     if nodes is not None:
         return now, nodes
     if not may_wait:
@@ -286,7 +392,7 @@ def _will_run(
             window += settings.linear_s if settings.linear_s else window
             if k == len(ends) or ends[k].end_s <= aligned + window:
                 break
-        nodes = choose(future, allowed, job, _unless(freed, max_tasks))
+        nodes = choose(future, allowed, job, _unless(freed, max_tasks), weights)
         if nodes is not None:
             if last > now:
                 return last, nodes
@@ -349,15 +455,21 @@ class Replanning:
         if options is None:
             return
         self.settings = Settings(
-            options.resolution_s,
-            options.window_s,
-            options.linear_s,
-            options.depth,
-            options.reserved,
-            options.main_depth,
-            options.first_window_s,
-            options.kill_wait_s,
+            resolution_s=options.resolution_s,
+            window_s=options.window_s,
+            linear_s=options.linear_s,
+            depth=options.depth,
+            reserve=options.reserved,
+            main_depth=options.main_depth,
+            first_window_s=options.first_window_s,
+            kill_wait_s=options.kill_wait_s,
+            depths=tuple(depth.at_most for depth in options.depths),
+            main_depths=tuple(depth.at_most for depth in options.main_depths),
+            starts=options.starts,
+            main_starts=options.main_starts,
+            array_reserve=options.array_reserved,
         )
+        self.cycle, self.changed = None, False  # of the backfill thread, if it sleeps meanwhile
         self.nodes = {}  # of each running job, its tasks by node
         self.expected_end = {}
         self.completing = {}  # job: time until which its nodes complete it
@@ -395,7 +507,7 @@ class Replanning:
         return is_full
 
     def _note_update(self):
-        self.last_update = self._clock()
+        self.last_update, self.changed = self._clock(), True
         if self.is_idle:
             self.is_idle = False
             self.wake += max(float(math.ceil(self.now - self.wake)), 0.0)
@@ -407,7 +519,7 @@ class Replanning:
         poll = self._next_pass()
         if self._waiting() and self._poll_s(poll) <= self.now:
             full = self._end_pass(poll)
-            main_cycle(self._cluster(), self._queue_jobs(), self.settings, full)
+            main_cycle(self._cluster(), self._queue_jobs(True), self.settings, full)
             self._note_update()
         if self.plan.replan.plans and not self.is_idle and self.wake <= self.now:
             self._wake_up()
@@ -432,47 +544,84 @@ class Replanning:
             self._note_update()
 
     def _wake_up(self):
-        if self.last_update < self.last_plan:
-            self.is_idle, self.wake = True, self.now + 1.0
+        options = self.plan.replan
+        if self.cycle is None:
+            if self.last_update < self.last_plan:
+                self.is_idle, self.wake = True, self.now + 1.0
+                return
+            self.last_plan = self._clock()
+            factors = np.array(options.cycle_factors, ndmin=1)
+            self.cycle = Cycle.begin(self._cluster(), self.settings)
+            self.cycle.jobs = [job.name for job in self._queue_jobs(bool(options.depths))]
+            self.cycle.began_s = self.now
+            self.cycle.factor = float(factors[self.plans % len(factors)])
+        elif (self.changed and not options.continues) or self._time_left_s() <= 0.0:
+            self._end_cycle(0.0)
             return
-        self.last_plan = self._clock()
-        options, jobs = self.plan.replan, self._queue_jobs()
-        factors = np.array(options.cycle_factors, ndmin=1)
-        cycle_s = options.cycle_s + options.job_cycle_s * min(len(jobs), options.depth)
-        cycle_s *= float(factors[self.plans % len(factors)])
+        self._plan_slice()
+
+    def _time_left_s(self):
+        return self.plan.replan.max_s - (self.now - self.cycle.began_s)
+
+    def _end_cycle(self, taken_s):
+        self.cycle = None
         self.plans += 1
-        self.wake = self.now + (cycle_s + options.interval_s)
-        starts = backfill_cycle(self._cluster(), jobs, self.settings)
+        self.wake = self.now + (taken_s + self.plan.replan.interval_s)
+
+    def _plan_slice(self):
+        cycle, options, self.changed = self.cycle, self.plan.replan, False
+        first, n = cycle.position, len(cycle.jobs)
+        end = slice_end(options, cycle.factor, first, n, self._time_left_s())
+        waiting = {job.name: job for job in self._queue_jobs(True)}
+        jobs = [waiting[name] for name in cycle.jobs[first:end] if name in waiting]
+        starts = backfill_cycle(self._cluster(), jobs, self.settings, cycle)
         started = {j for j, _ in starts}
-        waiting = [job for job in jobs if job.name not in started]
-        first, after = [job for job in waiting if self._over(job) != "passes"][:1], self._cluster()
-        marked = any(
+        left = [waiting[name] for name in cycle.jobs if name in waiting and name not in started]
+        head, after = [job for job in left if self._over(job) != "passes"][:1], self._cluster()
+        marked = first == 0 and any(
             min(room(after.free[n], job), after.n_by_devices(job, n)) > 0
-            for job in first
+            for job in head
             for n in after.usable(job) - after.absent
         )
         if starts or marked:
-            self.last_update = self.last_plan
+            self.last_update = max(self.last_update, self.last_plan)
+        cycle.position, taken_s = end, slice_s(options, cycle.factor, first, end)
+        if end == n or cycle.is_over or self._time_left_s() <= taken_s:
+            self._end_cycle(taken_s)
+        else:
+            self.wake = self.now + (taken_s + options.sleep_s)
 
-    def _queue_jobs(self):
+    def _queue_jobs(self, with_passed):
         def order(g):  # weighted queues by what they use now
             if self.queues_are_hard:
                 return (self._tier_of(g), (), self._rank(g))
             return self._order(g)
 
-        waiting = [g for g in sorted(self._waiting(), key=order) if not self._passes(g)]
-        jobs = [int(self.c.stage_job[g]) for g in waiting]
-        return [
-            Job(
-                j,
-                self._width(j),
-                self._limit_s(j),
-                self._demand_of(j),
-                self._usable_nodes(j),
-                self.org[j],
-            )
-            for j in dict.fromkeys(jobs)
+        waiting = [
+            g for g in sorted(self._waiting(), key=order) if with_passed or not self._passes(g)
         ]
+        jobs = [int(self.c.stage_job[g]) for g in waiting]
+        return [self._as_job(j) for j in dict.fromkeys(jobs)]
+
+    def _as_job(self, j):
+        options = self.plan.replan
+        return Job(
+            j,
+            self._width(j),
+            self._limit_s(j),
+            self._demand_of(j),
+            self._usable_nodes(j),
+            self.org[j],
+            tuple(int(depth.group[j]) for depth in options.depths),
+            tuple(int(depth.group[j]) for depth in options.main_depths),
+            0 if options.reserved_in is None else int(options.reserved_in[j]),
+            self._array_of(j),
+            0 if options.throttle is None else int(options.throttle[j]),
+            bool(self.c.job_one_per_node[j]),
+        )
+
+    def _array_of(self, j):
+        return -1 if self.plan.replan.array is None else int(self.plan.replan.array[j])
 
     def _demand_of(self, j):
         return tuple(d if r in self.deciding else 0 for r, d in enumerate(self._slot(j)))
@@ -488,6 +637,9 @@ class Replanning:
 
     def _over(self, job):
         return self._rigid_over(job.name)
+
+    def _is_over_jobs(self, job):
+        return self._over_running_jobs(job.name)
 
     def _is_capped(self, job):
         return not self._within_cap(job.name, self._slot(job.name), job.tasks)
@@ -515,11 +667,18 @@ class Replanning:
             Running(self.expected_end[j], self.nodes[j], self._demand_of(j))
             for j in sorted(self.expected_end)
         ]
-        hooks = self._start_on, self._is_capped, self._n_by_devices, self._over
+        hooks = self._start_on, self._is_capped, self._n_by_devices, self._over, self._is_over_jobs
         absent = range(len(free)) if self._is_pool() and self.down else self.down
         clock_s = self.plan.replan.clock_s
         windows = frozenset(absent), self._is_node_closed, self._look_again_at, clock_s
-        return State(self._clock(), free, completing, running, *hooks, *windows)
+        arrays = [a for j in self.expected_end if (a := self._array_of(j)) >= 0]
+        weights = [] if self._is_pool() else self._weights()
+        return State(self._clock(), free, completing, running, *hooks, arrays, *windows, weights)
+
+    def _weights(self):
+        cluster = self.world.cluster
+        codes = cluster.machine_class.tolist() or [0] * len(self.free)
+        return [cluster.weights[code] if cluster.weights else 1 for code in codes]
 
     def _look_again_at(self, job, after):
         """Tell whether a job asks for a reservation; list its begins, or else the ends to come."""
@@ -535,20 +694,14 @@ class Replanning:
     def _start_replanned(self, j):
         """Start job j where it fits now, whatever is planned for others; tell whether it did."""
         self._note_events()
-        job = Job(
-            j,
-            self._width(j),
-            self._limit_s(j),
-            self._demand_of(j),
-            self._usable_nodes(j),
-            self.org[j],
-        )
+        job = self._as_job(j)
         state = self._cluster()
         nodes = None
         if not self._is_capped(job):
             closed = state.closed(job, state.now, state.now + job.limit_s)
             usable = state.usable(job) - state.absent - closed
-            nodes = choose(state.free, usable, job, lambda n: self._n_by_devices(job, n))
+            max_tasks = partial(self._n_by_devices, job)
+            nodes = choose(state.free, usable, job, max_tasks, state.weights)
         if nodes is None:
             return False
         self._start_on(j, nodes)

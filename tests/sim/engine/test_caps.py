@@ -79,6 +79,44 @@ def test_jobs_of_fewer_nodes_pass_like_ones_of_more():
     assert starts(run(jobs, cluster, fit="skip")) == {"u2": 0, "u3": 10, "u1": 0}
 
 
+LICENCES = [{"of": "license_m", "at_most": 3}]
+
+
+@pytest.mark.parametrize("policy", ["fifo", "easy", "conservative", "slurm", "tetris"])
+def test_jobs_hold_licences_of_the_whole_cluster(policy):
+    """Of three licences two are held, so that the job of three waits, and is passed over."""
+    jobs = [
+        job(f"l{n}", 10.0, licenses={"m": n} if n else {}, requested_s=10.0) for n in (2, 3, 0, 1)
+    ]
+    got = starts(run(jobs, sim.Cluster.machines(8, cpu=1).with_limits(LICENCES), policy))
+    if policy != "slurm":
+        assert got == {"l2": 0, "l3": 10, "l0": 0, "l1": 0}
+    first = got["l2"]
+    assert got["l0"] == got["l1"] == first
+    assert first + 10 <= got["l3"] < first + 20
+
+
+def test_a_job_of_several_tasks_holds_its_licences_once():
+    jobs = [job("a", 5.0, n=4, licenses={"m": 2}), job("b", 5.0, licenses={"m": 1})]
+    assert starts(run(jobs, sim.Cluster.slots(8).with_limits(LICENCES))) == {"a": 0, "b": 0}
+    jobs = [job(f"l{n}", 5.0, licenses={"m": n}) for n in (2, 2, 1)]
+    jobs[1]["job_id"] = "again"
+    got = starts(run(jobs, sim.Cluster.machines(1, cpu=4).with_limits(LICENCES), fit="skip"))
+    assert got == {"l2": 0, "again": 5, "l1": 0}
+
+
+def test_licences_that_are_not_there_are_an_error():
+    cluster = sim.Cluster.slots(2).with_limits(LICENCES)
+    with pytest.raises(InputError, match="needs 4 license_m to start, and the cap of all jobs"):
+        run([job("a", 1.0, licenses={"m": 4})], cluster)
+    with pytest.raises(InputError, match="counts license_m, and the workload's jobs have no such"):
+        run([job("a", 1.0)], cluster)
+    with pytest.raises(InputError, match="a whole number of licences"):
+        cluster.with_limits([{"of": "license_m", "at_most": 1.5}])
+    with pytest.raises(InputError, match="license_m"):
+        run([job("a", 1.0, licenses={"m": 0.5})], cluster)
+
+
 def test_a_cap_on_nodes_may_block():
     jobs = [
         job("u1", 5.0, n_nodes=3, user="u"),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import policies
 import sim
 from policies.base import Policy
-from sim.engine.plan import Event, Order, Queues, Replan
+from sim.base.errors import InputError
+from sim.engine.plan import Depth, Event, Order, Queues, Replan
 from tests.examples import examples
 from tests.sim.engine.judge_replan import judge, read, settings_of
 from tests.sim.engine.reference_replan import Job, Running, Settings, State, backfill_cycle, choose
@@ -68,7 +72,43 @@ class AnyReplan(Policy):
             main_phase=int(rng.integers(0, 7)),
             plan_phase_s=pick(0.0, 0.5, 0.9),
         )
+        plan.replan = self._leaves_out(plan.replan, world.columns)
         plan.timer_s = 1.25 if self.callbacks else np.inf
+
+    def _leaves_out(self, options, columns):
+        """Draw what cycles leave out: groups, arrays, and the time of plans."""
+        rng, n = np.random.default_rng([self.plan_seed, 8]), len(columns.job_submit)
+        changes = {}
+        if rng.random() < 0.4:
+            changes |= {
+                "max_s": rng.choice([0.2, 1.0, 5.0]),
+                "yield_s": rng.choice([0.1, 0.25, 0.5, 1.0]),
+                "sleep_s": rng.choice([0.0, 0.25, 0.5]),
+                "continues": bool(rng.random() < 0.6),
+                "job_cycle_s": rng.choice([0.05, 0.1, 0.3]),
+            }
+        if rng.random() < 0.4:
+            changes |= {
+                name: tuple(
+                    Depth(rng.integers(-1, 3, n).astype("i4"), int(rng.integers(1, 4)))
+                    for _ in range(rng.integers(0, 3))
+                )
+                for name in ("depths", "main_depths")
+            }
+            changes |= {"starts": int(rng.integers(0, 4)), "main_starts": int(rng.integers(0, 4))}
+        if rng.random() < 0.3:
+            changes["reserved_in"] = rng.integers(0, 3, n).astype("i4")
+        if rng.random() < 0.4:
+            array = rng.integers(-1, 3, n).astype("i4")
+            table = columns.features.jobs
+            if {"array", "throttle"} <= {*table.column_names} and rng.random() < 0.7:
+                names = table["array"].to_pylist()
+                array = np.array([sorted({*names}).index(a) if a else -1 for a in names], "i4")
+                changes["throttle"] = np.array(table["throttle"].to_pylist(), "i4")
+            elif rng.random() < 0.5:
+                changes["throttle"] = rng.integers(0, 3, n).astype("i4")
+            changes |= {"array": array, "array_reserved": int(rng.integers(0, 3))}
+        return dataclasses.replace(options, **changes)
 
     def react(self, memory, batch, world, plan):
         rng = np.random.default_rng([self.plan_seed, int(batch.now * 1000)])
@@ -175,6 +215,44 @@ def test_nodes_by_consecutive_best_fit():
     # no row is wide enough: first the widest, then the tightest that suffices
     assert choose(free, everything, Job(0, 4, 60)) == {3: 1, 4: 1, 5: 1, 7: 1}
     assert choose(free, everything, Job(0, 7, 60)) is None
+
+
+def test_nodes_of_the_least_weight_come_first():
+    free, everything = [[1], [2], [1], [2]], set(range(4))
+    weights = [5, 5, 1, 9]
+    assert choose(free, everything, Job(0, 1, 60), weights=weights) == {2: 1}
+    assert choose(free, everything, Job(0, 3, 60), weights=weights) == {2: 1, 1: 2}
+    assert choose(free, everything, Job(0, 7, 60), weights=weights) is None
+
+
+def test_jobs_run_on_nodes_of_the_least_weight():
+    kinds = [{"class": "big", "cpu": 2, "weight": 9}, {"class": "small", "cpu": 4, "weight": 2}]
+    jobs = [
+        {
+            "submit_s": 0.0,
+            "requested_s": 60.0,
+            "stages": [{"durations_s": [60.0], "demand": {"cpu": 2}}],
+        }
+    ] * 3
+    workload = sim.Workload.from_jobs(jobs)
+    cluster = sim.Cluster.mixed(kinds)
+    run = sim.simulate(workload, cluster, policies.build("slurm"), record="tasks")
+    assert run.tasks["machine"].to_pylist() == [1, 1, 0]
+
+
+def test_no_two_tasks_share_a_node():
+    free, everything = [[4], [4], [1]], {0, 1, 2}
+    assert choose(free, everything, Job(0, 2, 60, one_per_node=True)) == {0: 1, 1: 1}
+    assert choose(free, everything, Job(0, 4, 60, one_per_node=True)) is None
+    stages = [{"durations_s": [60.0, 60.0], "demand": {"cpu": 1}}]
+    job = {"submit_s": 0.0, "requested_s": 60.0, "min_tasks": 2, "stages": stages}
+    workload = sim.Workload.from_jobs([job, {**job, "one_per_node": True}])
+    cluster = sim.Cluster.machines(2, cpu=4)
+    run = sim.simulate(workload, cluster, policies.build("slurm"), record="tasks")
+    assert run.tasks["machine"].to_pylist() == [0, 0, 0, 1]
+    wide = sim.Workload.from_jobs([{**job, "one_per_node": True}])
+    with pytest.raises(InputError, match="no two share a machine"):
+        sim.simulate(wide, sim.Cluster.machines(1, cpu=4), policies.build("slurm"))
 
 
 def test_a_reservation_takes_whole_nodes():

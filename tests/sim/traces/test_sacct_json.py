@@ -82,7 +82,7 @@ def test_a_job_is_that_of_the_text(tmp_path, form):
         "priority": 100.0, "deadline_s": None, "min_tasks": 2, "input_mode": "none",
         "requested_s": 1800.0, "recorded_start_s": 95.0, "recorded_finish_s": 695.0,
         "recorded_eligible_s": 0.0, "recorded_submit_s": -5.0, "account": "lab",
-        "partition": "gpu", "qos": "normal", "n_nodes": 2,
+        "partition": "gpu", "qos": "normal", "n_nodes": 2, "license_matlab": 2,
     }  # fmt: skip
     (stage,) = w.stages.to_pylist()
     assert (stage["n_tasks"], stage["demand_cpu"], stage["demand_gpu"]) == (2, 4.0, 2.0)
@@ -95,7 +95,7 @@ def test_a_job_is_that_of_the_text(tmp_path, form):
         "JobID|JobName|User|Account|Partition|QOS|Priority|Submit|Eligible|Start|End|ElapsedRaw|"
         "TimelimitRaw|State|NNodes|AllocTRES|NodeList\n"
         f"17|train|ann|lab|gpu|normal|100|{START}|{START + 5}|{START + 100}|{START + 700}|600|30|"
-        "COMPLETED|2|cpu=8,mem=8192M,node=2,gres/gpu=4,gres/gpu:a100=4|n[1-2]\n"
+        "COMPLETED|2|cpu=8,mem=8192M,node=2,gres/gpu=4,gres/gpu:a100=4,license/matlab=2|n[1-2]\n"
     )
     same = sim.read_trace("sacct", text, tasks="nodes")
     assert same.jobs.equals(w.jobs)

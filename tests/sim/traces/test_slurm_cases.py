@@ -247,7 +247,15 @@ def test_node_lists_are_kept():
 
 def test_licences_are_told():
     (warning,) = report(load("S32"))["warnings"]
-    assert warning.startswith("2 of 2 jobs asked for licences (matlab: at most 6 in use); waits")
+    assert warning.startswith("2 of 2 jobs asked for licences (matlab: at most 6 in use); they")
+
+
+def test_jobs_wait_for_licences_that_the_cluster_counts():
+    w = load("S32")
+    assert column(w, "license_matlab") == [6, 2]
+    cluster = sim.Cluster.slots(2).with_limits([{"of": "license_matlab", "at_most": 6}])
+    run = sim.simulate(w, cluster, policies.build("fifo"))
+    assert run.jobs["start_s"].to_pylist() == [0.0, 3600.0]
 
 
 @pytest.mark.parametrize("policy", ["easy", "conservative", "slurm"])

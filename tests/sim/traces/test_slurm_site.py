@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +12,10 @@ import policies
 import sim
 from sim.base.errors import InputError
 from sim.cli.main import main
+from sim.traces import cluster_of
+from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.hosts import expand
 from sim.traces.slurm_site.jobs import satisfies
-from sim.traces.slurm_site.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.site import read_site
 from sim.traces.slurm_site.slurm_conf import read_gres_conf, read_slurm_conf
 
@@ -21,7 +24,7 @@ CONF = """
 clustername=lab
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-SchedulerParameters=bf_window=120,bf_interval=60,bf_max_job_user=20,bf_continue
+SchedulerParameters=bf_window=120,bf_interval=60,bf_min_age_reserve=60,bf_continue
 PriorityWeightAge=1000
 PriorityWeightQOS=500
 PriorityMaxAge=1-0
@@ -137,13 +140,28 @@ def test_gres_conf_counts_files(tmp_path):
     assert gres == [{"nodename": "g1", "name": "gpu", "file": "/dev/n[0-1]"}]
 
 
+def test_files_may_be_compressed(tmp_path):
+    plain, path = site(tmp_path), folder(tmp_path / "packed")
+    for file in [*path.iterdir()]:
+        (path / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+        file.unlink()
+    packed = read_site(path)
+    assert (packed.cluster, packed.policy, packed.notes) == (
+        plain.cluster,
+        plain.policy,
+        plain.notes,
+    )
+
+
 def test_nodes_become_kinds_by_weight(tmp_path):
     assert site(tmp_path).cluster["shape"] == [
-        {"class": "n", "count": 2, "cpu": 4, "mem": 8.0, "partitions": ["batch*", "quick"]},
-        {"class": "big", "count": 1, "cpu": 16, "mem": 64.0, "partitions": ["batch*"]},
+        {"class": "n", "count": 2, "cpu": 4, "mem": 8.0, "partitions": ["batch*", "quick"],
+         "nodes": "n[1-2]"},
+        {"class": "big", "count": 1, "cpu": 16, "mem": 64.0, "weight": 10,
+         "partitions": ["batch*"], "nodes": "big"},
         {
             "class": "g", "count": 1, "cpu": 4, "mem": 8.0, "devices": {"gpu": 2},
-            "partitions": ["quick", "gpu"],
+            "weight": 10, "partitions": ["quick", "gpu"], "nodes": "g1",
         },
     ]  # fmt: skip
 
@@ -158,6 +176,7 @@ def test_limits_of_qos_and_associations(tmp_path):
     read = site(tmp_path)
     rows = [{k: v for k, v in r.items() if k != "name"} for r in read.cluster["limits"]]
     assert rows == [
+        {"of": "license_matlab", "at_most": 4},
         {"of": "cpu", "by": ["user"], "at_most": 8.0, "where": {"qos": "normal"}},
         {"of": "gpu", "by": ["user"], "at_most": 1.0, "where": {"qos": "normal"}},
         {"of": "running_jobs", "by": ["user"], "at_most": 1.0, "where": {"qos": "quick"}},
@@ -176,7 +195,7 @@ def test_limits_of_qos_and_associations(tmp_path):
 def test_without_enforcement_no_limit_holds(tmp_path):
     conf = CONF.replace("=associations,limits,qos", "=associations")
     read = site(tmp_path, slurm_conf=conf)
-    assert "limits" not in read.cluster
+    assert [row["of"] for row in read.cluster["limits"]] == ["license_matlab"]
     assert any("AccountingStorageEnforce=associations" in note for note in read.notes)
 
 
@@ -207,7 +226,7 @@ def test_the_policy_has_the_options_of_slurm(tmp_path):
         "weight_fair_share": 0.0, "weight_job_size": 0.0, "weight_partition": 0.0,
         "weight_qos": 500.0, "max_age_s": 86400, "favor_small": False, "fair_tree": False,
         "qos": {"high": 10}, "shares": {"lab": 30, "sub": 10, "sub/ann": 2},
-        "parents": {"sub": "lab"},
+        "parents": {"sub": "lab"}, "continues": True,
     }  # fmt: skip
     policies.build(policy.pop("name"), **policy)
 
@@ -215,7 +234,31 @@ def test_the_policy_has_the_options_of_slurm(tmp_path):
 def test_other_schedulers(tmp_path):
     conf = CONF + "SchedulerType=sched/builtin\nPriorityType=priority/basic\n"
     policy = site(tmp_path, slurm_conf=conf).policy
-    assert policy == {"name": "slurm", "backfill": False, "window_s": 7200, "interval_s": 60}
+    assert policy == {
+        "name": "slurm", "backfill": False, "window_s": 7200, "interval_s": 60, "continues": True,
+    }  # fmt: skip
+
+
+def test_what_cycles_leave_out(tmp_path):
+    parameters = (
+        "bf_max_job_user=20,bf_max_job_part=50,bf_max_job_assoc=10,bf_max_job_user_part=5,"
+        "bf_max_job_start=7,bf_max_job_array_resv=0,bf_max_time=120,bf_yield_interval=1500000,"
+        "bf_yield_sleep=250000,partition_job_depth=30,sched_max_job_start=9,default_queue_depth=40,"
+        "sched_min_interval=4500000"
+    )
+    read = site(tmp_path, slurm_conf=CONF.replace("bf_window=120", parameters))
+    own = dict(read.policy)
+    built = policies.build(own.pop("name"), **own)
+    for name, value in {
+        "user_depth": 20, "partition_depth": 50, "association_depth": 10, "user_partition_depth": 5,
+        "starts": 7, "array_reserve": 1, "max_s": 120, "yield_s": 1.5, "sleep_s": 0.25,
+        "main_partition_depth": 30, "main_starts": 9, "main_depth": 40, "main_delay_s": 5,
+    }.items():  # fmt: skip
+        assert getattr(built, name) == value, name
+    noted = [line for line in read.notes if "SchedulerParameters" in line]
+    assert noted == [
+        "slurm.conf: SchedulerParameters=bf_min_age_reserve=60: jobs get reservations at once"
+    ]
 
 
 def test_preemption_by_qos(tmp_path):
@@ -237,20 +280,56 @@ def test_jobs_have_what_they_asked_for(tmp_path):
     w = site(tmp_path).workload
     assert column(w, "partition") == ["batch", "quick|batch", "batch", "gpu"]
     assert column(w, "exclusive") == [False, False, True, False]
-    assert column(w, "demand_cpu", "stages") == [2, 2, 2, 2]
+    assert column(w, "demand_cpu", "stages") == [2, 2, 4, 2]  # a whole node has 4 at least
     assert column(w, "demand_gpu", "stages") == [0, 0, 0, 1]
     assert column(w, "runs_on", "stages") == ["", "n|g", "", "g"]
     assert column(w, "kind", "job_edges") == ["afterok"]
     assert not [name for name in w.jobs.column_names if "sacct" in name]
 
 
+def test_licences(tmp_path):
+    read = site(tmp_path)
+    assert column(read.workload, "license_matlab") == [0, 0, 0, 1]
+    row = {"of": "license_matlab", "at_most": 4, "name": "licences of matlab"}
+    assert row in read.cluster["limits"]
+    limited = "Name|Priority|GrpTRES\nnormal|0|license/matlab=2\n"
+    (first, second, *_) = site(tmp_path, qos_txt=limited).cluster["limits"]
+    assert (first, second["of"], second["at_most"]) == (row, "license_matlab", 2)
+    nobody = site(tmp_path, slurm_conf=CONF.replace("matlab:4", "comsol")).cluster["limits"]
+    assert not [row for row in nobody if row["of"].startswith("license_")]
+
+
+def test_jobs_are_tasks_or_nodes_as_they_asked(tmp_path):
+    def job(number, line, nodes, asked_nodes=1, cpus=6):
+        tres = {name: f"cpu={cpus},mem=6G,node={n}" for name, n in
+                (("AllocTRES", nodes), ("ReqTRES", asked_nodes))}  # fmt: skip
+        return row(number, SubmitLine=line, AllocCPUS=cpus, ReqCPUS=cpus, NNodes=nodes, **tres)
+
+    rows = (
+        job(1, "sbatch -n 6 job.sh", 2),  # any CPUs
+        job(2, "sbatch -n3 -c 2 job.sh", 1),
+        job(3, "sbatch job.sh", 2),  # its script asked for tasks
+        job(4, "sbatch job.sh", 1),  # its script may ask for a node
+        job(5, "sbatch -N 2 -n 6 job.sh", 2, 2),
+        job(6, "sbatch -N 1 --ntasks-per-node=6 job.sh", 1),
+        job(7, "sbatch -n 6 --mem=6G job.sh", 1),
+        job(8, "sbatch -n 6 -c 4 job.sh", 1),  # CPUs that do not divide
+    )
+    w = site(tmp_path, sacct_txt="\n".join((HEADER, *rows)) + "\n").workload
+    assert column(w, "n_tasks", "stages") == [6, 3, 6, 1, 2, 1, 1, 1]
+    assert column(w, "demand_cpu", "stages") == [1, 2, 1, 6, 3, 6, 6, 6]
+    assert column(w, "demand_mem", "stages") == [1, 2, 1, 6, 3, 6, 6, 6]
+    assert column(w, "min_tasks") == [6, 3, 6, 1, 2, 1, 1, 1]
+    assert column(w, "n_nodes") == [2, 1, 2, 1, 2, 1, 1, 1]
+    assert column(w, "one_per_node") == [False] * 4 + [True, True, False, False]
+
+
 def test_notes_name_what_is_not_simulated(tmp_path):
     notes = "\n".join(site(tmp_path).notes)
     for text in (
-        "missing: nodes.txt", "missing: events.txt", "SchedulerParameters=bf_max_job_user=20",
-        "PriorityFlags=MAX_TRES", "Licenses=matlab:4: licences", "NodeName=big TmpDisk=100",
+        "missing: nodes.txt", "missing: events.txt", "SchedulerParameters=bf_min_age_reserve=60",
+        "PriorityFlags=MAX_TRES", "NodeName=big TmpDisk=100",
         "QOS high: maxtrespu=billing=5", "sub maxwall=1-00:00:00", "sub/bob Share=parent",
-        "--licenses",
     ):  # fmt: skip
         assert text.lower() in notes.lower(), text
     assert "SlurmdTimeout" not in notes
@@ -322,6 +401,45 @@ def test_the_verb_writes_options_and_aliases(tmp_path, capsys):
     assert table["account"] == {"sub": "account1", "lab": "account2"}
     assert Pseudonyms(aliases).alias("account", "lab") == "account2"
     assert main(["site", str(path), "--out", str(tmp_path), "--pseudonyms", str(aliases)]) == 2
+
+
+def test_the_cluster_and_the_policy_lie_beside_as_links(tmp_path, capsys, monkeypatch):
+    path, out = folder(tmp_path / "site"), tmp_path / "twin"
+    assert main(["site", str(path), "--out", str(out)]) == 0
+    for group in ("cluster", "policy"):
+        link = out / f"{group}.yaml"
+        assert link.readlink() == Path(f"{group}/site.yaml")
+        assert link.read_text() == (out / group / "site.yaml").read_text()
+    assert main(["site", str(path), "--out", str(out), "--name", "lab"]) == 0
+    assert (out / "cluster.yaml").readlink() == Path("cluster/lab.yaml")
+    assert "left out:" not in capsys.readouterr().out
+    (out / "policy.yaml").unlink()
+    (out / "policy.yaml").write_text("name: fifo\n")
+    assert main(["site", str(path), "--out", str(out)]) == 0
+    assert (out / "policy.yaml").read_text() == "name: fifo\n"
+    assert "policy.yaml, a link to policy/site.yaml, can't be made" in capsys.readouterr().out
+
+    def refuse(self, target):
+        raise OSError("no links here")
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    assert main(["site", str(path), "--out", str(tmp_path / "other")]) == 0
+    assert not (tmp_path / "other" / "cluster.yaml").exists()
+    assert capsys.readouterr().out.count("can't be made there") == 2
+
+
+def test_a_reader_tells_the_cluster_of_its_trace(tmp_path):
+    path = folder(tmp_path / "site")
+    own = cluster_of("slurm_site", path)
+    assert own == json.loads(json.dumps(read_site(path).cluster))
+    later = cluster_of("slurm_site", path, begin_s=600.0)
+    assert later["outages"][0]["until_s"] == own["outages"][0]["until_s"] - 600.0
+    assert later["reservations"][0]["until_s"] == own["reservations"][0]["until_s"] - 600.0
+    (path / "slurm.conf").write_text(CONF.replace("matlab:4", "matlab:5"))
+    assert cluster_of("slurm_site", path)["limits"][0]["at_most"] == 5
+    assert cluster_of("sacct", path / "sacct.txt") is None
+    (warning,) = sim.read_trace("slurm_site", path).meta["report"]["warnings"][-1:]
+    assert "policy=multifactor_slurm with options of its own" in warning
 
 
 def test_accounts_that_a_partition_allows_have_aliases_too(tmp_path):

@@ -134,3 +134,72 @@ def test_wrong_loads_are_errors(plain, load):
         change_load(plain, load)
     with pytest.raises(InputError, match="load must be a number above 0"):
         sim.synthesize("alibaba2018", jobs=5, load=load)
+
+
+def groups(n=12):
+    return sim.Workload.from_jobs(
+        [
+            {
+                "job_id": f"j{i}", "submit_s": 10.0 * i, "user": f"u{i % 3}", "queue": "batch",
+                "account": "ml" if i % 2 else "bio", "partition": "batch|long",
+                "array": "t" if i in (3, 4) else "", "throttle": 1 if i in (3, 4) else 0,
+                "stages": [{"durations_s": [1.0]}],
+            }
+            for i in range(n)
+        ]
+    )  # fmt: skip
+
+
+def test_the_load_of_a_group_alone():
+    w = groups()
+    more = change_load(w, 2.0, seed=3, rewire=False, where={"account": "ml"})
+    accounts = more.jobs["account"].to_pylist()
+    assert (accounts.count("ml"), accounts.count("bio")) == (12, 6)
+    assert more.meta["transforms"] == [{"load": 2.0, "where": {"account": "ml"}, "seed": 3}]
+    fewer = change_load(w, 0.5, where={"account": ["ml"], "user": ["u0", "u1"]})
+    assert fewer.n_jobs == 10
+    dropped = {*w.jobs["job_id"].to_pylist()} - {*fewer.jobs["job_id"].to_pylist()}
+    assert all(int(name[1:]) % 2 and int(name[1:]) % 3 < 2 for name in dropped)
+    everybody = change_load(w, 2.0, seed=3, rewire=False, where={"partition": "batch"})
+    assert everybody.n_jobs == 24
+    with pytest.raises(InputError, match="unknown account 'mi'; did you mean 'ml'"):
+        change_load(w, 2.0, where={"account": "mi"})
+    with pytest.raises(InputError, match="unknown column of jobs 'colour'"):
+        change_load(w, 2.0, where={"colour": "red"})
+    with pytest.raises(InputError, match="no job has all of"):
+        change_load(groups(3), 2.0, where={"account": "ml", "user": "u0"})
+
+
+def test_copies_of_an_array_are_an_array_of_their_own():
+    more = change_load(groups(), 3.0, seed=0, rewire=False)
+    arrays = dict(zip(more.jobs["job_id"].to_pylist(), more.jobs["array"].to_pylist(), strict=True))
+    assert {name: array for name, array in arrays.items() if array} == {
+        "j3": "t", "j4": "t", "j3+1": "t+1", "j4+1": "t+1", "j3+2": "t+2", "j4+2": "t+2",
+    }  # fmt: skip
+
+
+def test_copies_depend_on_copies():
+    waits = {
+        3: {"after": {"afterok": ["j0"]}}, 5: {"after": {"afterany": {"j1": 4.0}}},
+        6: {"inputs": {"j1": "hard"}},
+    }  # fmt: skip
+    w = sim.Workload.from_jobs(
+        [
+            {"job_id": f"j{i}", "submit_s": 10.0 * i, "user": f"u{i % 2}",
+             "stages": [{"durations_s": [1.0]}], **waits.get(i, {})}
+            for i in range(12)
+        ]
+    )  # fmt: skip
+    ids = (more := change_load(w, 3.0, seed=1, rewire=False)).jobs["job_id"].to_pylist()
+    edges = [
+        (ids[e["upstream"]], ids[e["downstream"]], e["kind"]) for e in more.job_edges.to_pylist()
+    ]
+    assert sorted(edges) == [
+        ("j0", "j3", "afterok"), ("j0+1", "j3+1", "afterok"), ("j0+2", "j3+2", "afterok"),
+        ("j1", "j5", "afterany"), ("j1", "j6", "hard"),
+        ("j1+1", "j5+1", "afterany"), ("j1+2", "j5+2", "afterany"),
+    ]  # fmt: skip
+    only = change_load(w, 2.0, seed=1, rewire=False, where={"user": "u1"})  # not j0
+    ids = only.jobs["job_id"].to_pylist()
+    edges = [(ids[e["upstream"]], ids[e["downstream"]]) for e in only.job_edges.to_pylist()]
+    assert ("j0", "j3+1") in edges

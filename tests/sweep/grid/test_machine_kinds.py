@@ -36,6 +36,23 @@ def test_other_names_are_refused_with_the_kinds(text: str, message: str) -> None
     assert "cpu32-mem250-gpu4 (2 of cpu 32, mem 250, gpu 4)" in str(error.value)
 
 
+def test_a_name_of_several_kinds_of_one_shape_means_the_largest() -> None:
+    kinds: list[dict[str, Any]] = [
+        {"count": 1, "class": "g", "cpu": 32, "gpu": 4, "partitions": ["gpu", "debug"]},
+        {"count": 2, "class": "g", "cpu": 32, "gpu": 4, "partitions": ["gpu"]},
+        {"count": 4, "class": "c-avx2", "cpu": 16, "partitions": ["batch*"]},
+        {"count": 2, "class": "c-avx2-ib", "cpu": 16, "partitions": ["batch", "debug"]},
+    ]
+    cluster = sim.Cluster.mixed(kinds)
+    names = ("g", "gpu", "c", "c-avx2", "c-avx2-ib", "batch", "debug-c", "debug-g")
+    assert [find_kind(cluster, name).row for name in names] == [1, 1, 3, 3, 7, 3, 7, 0]
+    with pytest.raises(InputError, match="names 2 kinds"):
+        find_kind(cluster, "debug")
+    config = {"shape": kinds, "count": 1, "extra": 2, "extra_kind": "g"}
+    more = cluster_size.at_capacity(config, 1.0, 1.0)
+    assert described_change(cluster, more) == "2 of g (cpu 32, gpu 4) in gpu more"
+
+
 def test_numbers_and_kinds() -> None:
     assert parse_added("c:+4") == ("c", 4)
     assert parse_added("4") == (None, 4)

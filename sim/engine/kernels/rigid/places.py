@@ -305,10 +305,10 @@ def _count_slots(st, j, begin, until_enough):
     Sets the slots that stay free, and the least room, on all machines; with `until_enough` on the
     first machines, that have enough of them.
     """
-    end, n_free, most = planned_end(st, begin, j), 0, width(st, j)
+    end, n_free, n_slots = planned_end(st, begin, j), 0, width(st, j)
     for machine in range(st.state_mach_free.shape[0]):
         n_free += _free_slots(st, j, machine, begin, end)
-        if until_enough and n_free >= most:
+        if until_enough and n_free >= n_slots:
             break
     return n_free
 
@@ -402,8 +402,7 @@ def _free_slots(st, j, place, begin, end):
         slot = st.w_job_slot[j, r]
         if slot > 0 and n_slots * slot > min_room[place, r]:
             n_slots = max(min_room[place, r], 0) // slot
-    is_now = is_machine and begin == AS_IT_IS
-    if CHOOSES and st.state_i[CONSTRAINED] and is_now and n_slots > 0:
+    if CHOOSES and st.state_i[CONSTRAINED] and is_machine and begin == AS_IT_IS and n_slots > 0:
         n_slots = min(n_slots, n_by_devices(st, st.w_job_slot, j, place))
     st.state_place_slots[place] = n_slots
     return n_slots
@@ -465,9 +464,8 @@ def _lacks_room(st, row, j):
 @part
 def _choose_places(st, j):
     """Fill the entries of the claim of job `j`, whose free slots have been counted."""
-    n_machines, together = st.state_mach_free.shape[0], len(st.state_place_first) - 1
-    first, left = _first_entry(st, j), width(st, j)
-    entry, machine = first, -1
+    left = width(st, j)
+    entry, machine = _first_entry(st, j), -1
     while left > 0:
         machine = _next_machine(st, j, machine)
         n_slots = min(st.state_place_slots[machine], left)
@@ -475,11 +473,33 @@ def _choose_places(st, j):
         left -= n_slots
         _fill_entry(st, j, entry, machine, n_slots)
         entry += 1
+    _close_claim(st, j, entry)
+
+
+@part
+def claim_pinned(st, j):
+    """Fill the entries of the claim of pinned job `j`, which is to start where it fits."""
+    slot, entry = st.w_stage_task0[st.w_job_stage0[j]], _first_entry(st, j)
+    end = slot + width(st, j)
+    while slot < end:
+        machine, n_slots = st.state_pin_machine[slot], 0
+        while slot < end and st.state_pin_machine[slot] == machine:
+            slot += 1
+            n_slots += 1
+        _fill_entry(st, j, entry, machine, n_slots)
+        entry += 1
+    _close_claim(st, j, entry)
+
+
+@part
+def _close_claim(st, j, entry):
+    """Fill the last entries of the claim of job `j`, from `entry` on: of its share, and of all."""
+    n_machines, together = st.state_mach_free.shape[0], len(st.state_place_first) - 1
     if st.state_i[HARD_CAPS]:
         _fill_entry(st, j, entry, n_machines + st.w_job_org[j], width(st, j))
         entry += 1
     _fill_entry(st, j, entry, together, width(st, j))
-    st.state_claim_entries[j] = entry + 1 - first
+    st.state_claim_entries[j] = entry + 1 - _first_entry(st, j)
 
 
 @part

@@ -5,9 +5,11 @@ or ended since its last pass, or a longer interval is over, it starts waiting jo
 one does not fit. The *planning thread* plans all waiting jobs anew, in order: each takes nodes as
 early as the expected ends of running jobs and the reservations of earlier jobs allow, starts if
 that is now, and else reserves these nodes. If nothing has changed since its last plan, it polls
-each second until something has. Options are those of `sim.engine.plan.replan.Replan`.
+each second until something has. Options are those of `sim.engine.plan.replan.Replan`; what a cycle
+leaves out is in `sim.engine.kernels.rigid.replan_counts`.
 
-A plan is worked out up to the last job that may still start now.
+A plan is worked out up to the last job that may still start now, or, if it sleeps and goes on, of
+each part all jobs.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,13 +18,25 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.caps import PASSES, WITHIN
-from sim.engine.kernels.features import CAPS, GANGS, WINDOWS
+from sim.engine.kernels.caps import PASSES, WITHIN, is_over_running
+from sim.engine.kernels.features import CAPS, GANGS, PINS, WINDOWS
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over, over_to_start, waits_for_cap
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.rigid.gang import begin_gang
+from sim.engine.kernels.rigid.replan_counts import (
+    BY_MAIN,
+    BY_PLAN,
+    begin_counts,
+    close_array,
+    count_reserved,
+    end_of_part,
+    exceeds_depth,
+    is_skipped,
+    taken_s,
+    time_left_s,
+)
 from sim.engine.kernels.rigid.replan_ends import begin_ends, choose_after, expected_start
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
@@ -40,30 +54,39 @@ from sim.engine.kernels.rigid.replan_nodes import (
     take_chosen,
 )
 from sim.engine.kernels.rigid.replan_registers import (
+    BEGUN,
     CLOCK,
-    CYCLE,
+    CONTINUES,
     DEPTH,
     END_COMPLETING,
     FIRST_COMPLETING,
     INTERVAL,
+    IS_CHANGED,
+    IS_FULL,
     IS_IDLE,
     IS_REQUESTED,
-    JOB_CYCLE,
     LAST_PLAN,
     LAST_POLL,
     LAST_UPDATE,
     MAIN_DELAY,
     MAIN_DEPTH,
     MAIN_INTERVAL,
+    MAIN_STARTS,
+    N_DEPTHS,
     N_EXPECTED,
-    N_PLANNED,
+    N_LISTED,
     N_PLANS,
+    N_STARTED,
     N_SUBMITTED,
+    N_TRIED,
     NEXT_FULL,
     PLANS,
     POLL_PHASE,
+    POSITION,
     REQUESTED,
     RESERVED,
+    SLEEP,
+    STARTS,
     WAKE,
     WINDOW,
 )
@@ -74,7 +97,7 @@ from sim.engine.kernels.rigid.replan_table import (
     reserve_chosen,
 )
 from sim.engine.kernels.rigid.rigid import begin_merge, is_holding, next_merged
-from sim.engine.kernels.state import HARD_CAPS, N_ARRIVED, N_HOLES, N_SCAN, NOW, UNIT
+from sim.engine.kernels.state import HARD_CAPS, N_ARRIVED, N_HOLES, N_SCAN, NOW, TRIES, UNIT
 from sim.engine.kernels.windows import is_closed
 
 
@@ -95,15 +118,24 @@ def next_wake(st):
 def dispatch_replanned(st):
     """Note what happened; run the main loop and the planning thread if it is their time."""
     now = st.state_f[NOW]
-    _forget_passes(st)
+    is_tried = PINS and st.state_i[TRIES] > 0  # a whole pass and a plan, whatever their times
+    if not is_tried:
+        _forget_passes(st)
     _note_events(st)
-    if _is_waiting(st) and _poll_s(st, _next_pass(st)) <= now:
+    if is_tried or (_is_waiting(st) and _poll_s(st, _next_pass(st)) <= now):
         is_full = _end_pass(st, _next_pass(st))
-        _run_main(st, is_full)
+        _run_main(st, is_full or is_tried)
         _note_update(st)
-    if st.p_replan[PLANS] and not st.state_replan[IS_IDLE] and st.state_replan_s[WAKE] <= now:
+    is_due = not st.state_replan[IS_IDLE] and st.state_replan_s[WAKE] <= now
+    if st.p_replan[PLANS] and (is_tried or is_due):
         _wake(st)
     clear_dirty(st)
+
+
+@part
+def note_events(st):
+    """Note what happened while the policy places nothing."""
+    _note_events(st)
 
 
 @part
@@ -226,6 +258,7 @@ def _count_completing(st, j, change):
 def _note_update(st):
     """Note a change of jobs or nodes; a planning thread that polls plans at its next poll."""
     st.state_replan[LAST_UPDATE] = _clock(st)
+    st.state_replan[IS_CHANGED] = 1
     if st.state_replan[IS_IDLE]:
         st.state_replan[IS_IDLE] = 0
         base = st.state_replan_s[WAKE]
@@ -235,26 +268,59 @@ def _note_update(st):
 
 @inlined
 def _wake(st):
-    """Plan, if something has changed since the last plan; else poll."""
+    """Plan, or go on with a plan that sleeps, if something has changed; else poll."""
     registers = st.state_replan
-    if registers[LAST_UPDATE] < registers[LAST_PLAN]:
+    if registers[POSITION] > 0:
+        if (registers[IS_CHANGED] and not st.p_replan[CONTINUES]) or time_left_s(st) <= 0.0:
+            _end_plan(st, 0.0)
+            return
+    elif registers[LAST_UPDATE] < registers[LAST_PLAN]:
         registers[IS_IDLE] = 1
         st.state_replan_s[WAKE] = st.state_f[NOW] + 1.0
         return
-    registers[LAST_PLAN] = _clock(st)
-    registers[N_PLANNED] = 0
-    if _is_waiting(st) and _plan(st):
-        registers[LAST_UPDATE] = registers[LAST_PLAN]
-    cycle = st.p_replan_s[CYCLE] + st.p_replan_s[JOB_CYCLE] * registers[N_PLANNED]
-    cycle *= st.p_cycle_factors[registers[N_PLANS] % len(st.p_cycle_factors)]
-    st.state_replan_s[WAKE] = st.state_f[NOW] + (cycle + st.p_replan_s[INTERVAL])
-    registers[N_PLANS] += 1
+    else:
+        _begin_plan(st)
+    first, n = registers[POSITION], registers[N_LISTED]
+    end = end_of_part(st, first, n)
+    registers[IS_CHANGED] = 0
+    if n > 0 and _plan(st, first, end):
+        registers[LAST_UPDATE] = max(registers[LAST_UPDATE], registers[LAST_PLAN])
+    part_s = taken_s(st, first, end)
+    if end == n or registers[IS_FULL] or time_left_s(st) <= part_s:
+        _end_plan(st, part_s)
+        return
+    registers[POSITION] = end
+    st.state_replan_s[WAKE] = st.state_f[NOW] + (part_s + st.p_replan_s[SLEEP])
+
+
+@inlined
+def _begin_plan(st):
+    """List the jobs of a plan; nothing is reserved."""
+    registers, now = st.state_replan, _clock(st)
+    registers[LAST_PLAN] = now
+    st.state_replan_s[BEGUN] = st.state_f[NOW]
+    registers[N_TRIED] = registers[N_STARTED] = registers[IS_FULL] = registers[N_LISTED] = 0
+    if _is_waiting(st):
+        jobs = st.state_plan_jobs
+        registers[N_LISTED] = _list_jobs(st, jobs, st.p_replan[N_DEPTHS] > 0)
+        _unmark(st, jobs, registers[N_LISTED])
+        begin_counts(st, BY_PLAN, jobs, registers[N_LISTED])
+        begin_table(st, now)
+        if CAPS:
+            st.state_queue_blocked[:] = 0
 
 
 @part
-def _begin_cycle(st):
-    """List the waiting jobs in order, and what is free on each node; return their number."""
-    list_free(st)
+def _end_plan(st, part_s):
+    """End a plan, whose last part takes so long."""
+    st.state_replan_s[WAKE] = st.state_f[NOW] + (part_s + st.p_replan_s[INTERVAL])
+    st.state_replan[POSITION] = 0
+    st.state_replan[N_PLANS] += 1
+
+
+@part
+def _list_jobs(st, jobs, with_passed):
+    """List the waiting jobs in order, and mark them; return their number."""
     n, merges = 0, len(st.state_queue_next) > 1
     if merges:
         begin_merge(st)
@@ -264,15 +330,19 @@ def _begin_cycle(st):
         if g < 0:
             continue
         j = st.w_stage_job[g]
-        if CAPS and is_passed_over(st, g):
+        if CAPS and not with_passed and is_passed_over(st, g):
             continue
         if not st.state_job_listed[j]:
             st.state_job_listed[j] = 1
-            st.state_planned_jobs[n] = j
+            jobs[n] = j
             n += 1
-    for i in range(n):
-        st.state_job_listed[st.state_planned_jobs[i]] = 0
     return n
+
+
+@part
+def _unmark(st, jobs, n):
+    for i in range(n):
+        st.state_job_listed[jobs[i]] = 0
 
 
 @inlined
@@ -282,9 +352,11 @@ def _run_main(st, is_full):
     The nodes that one of them could use, and that do not suffice, are barred for those behind it;
     one over the cap of its organisation bars none.
     """
-    n, now = _begin_cycle(st), _clock(st)
-    if not is_full:
-        n = min(n, st.p_replan[MAIN_DEPTH] + 1)
+    now, jobs, n_tried, n_started = _clock(st), st.state_planned_jobs, 0, 0
+    n = _list_jobs(st, jobs, True)
+    _unmark(st, jobs, n)
+    list_free(st)
+    begin_counts(st, BY_MAIN, jobs, n)
     n_left, allowed, barred = (
         len(st.state_node_allowed),
         st.state_node_allowed,
@@ -292,14 +364,20 @@ def _run_main(st, is_full):
     )
     barred[:] = 0
     for i in range(n):
-        j = st.state_planned_jobs[i]
+        j = jobs[i]
+        if 0 < st.p_replan[MAIN_STARTS] <= n_started:
+            return
+        if is_skipped(st, BY_MAIN, j) or exceeds_depth(st, BY_MAIN, j):
+            continue
+        if not is_full and n_tried > st.p_replan[MAIN_DEPTH]:
+            return
+        n_tried += 1
         over = WITHIN
         if CAPS:
             over = over_to_start(st, st.state_job_ready_head[j])
-            if over == PASSES:
-                continue
         is_capped = over == WITHIN and st.state_i[HARD_CAPS] and not is_within_cap(st, j)
-        if is_capped:
+        if over == PASSES or is_capped:
+            close_array(st, BY_MAIN, j)
             continue
         allow_usable(st, j, False)
         if WINDOWS:
@@ -312,7 +390,9 @@ def _run_main(st, is_full):
         if over == WITHIN and may_fit(st, j) and list_room(st, j) >= job_width(st, j):
             choose_nodes(st, j)
             _start(st, j)
+            n_started += 1
             continue
+        close_array(st, BY_MAIN, j)
         for node in range(len(allowed)):
             n_left -= st.state_node_usable[node] & (barred[node] == 0)
             barred[node] |= st.state_node_usable[node]
@@ -321,59 +401,85 @@ def _run_main(st, is_full):
 
 
 @inlined
-def _plan(st):
-    """Plan the waiting jobs in order, starting those that can start now.
+def _plan(st, first, end):
+    """Plan the listed jobs from position `first` to `end`, starting those that can start now.
 
-    Tell whether that changes jobs or nodes: one starts, or one waits while the first of them could
-    run a task somewhere, so that nodes are marked as reserved for it.
+    Tell whether that changes jobs or nodes: one starts, or the first that waits could run a task
+    somewhere, so that nodes are marked as reserved for it.
     """
-    n, now = _begin_cycle(st), _clock(st)
-    st.state_replan[N_PLANNED] = min(n, st.p_replan[DEPTH])
-    begin_table(st, now)
-    last = _last_candidate(st, now, -1, n - 1)
-    n_tried = n_reserved = n_started = 0
-    first_waiting = -1
-    if CAPS:
-        st.state_queue_blocked[:] = 0
-    for i in range(n):
-        j = st.state_planned_jobs[i]
-        if CAPS and waits_for_cap(st, j):
+    registers, now, jobs = st.state_replan, _clock(st), st.state_plan_jobs
+    n_started, n = registers[N_STARTED], registers[N_LISTED]
+    list_free(st)
+    n_waiting = 0
+    if first > 0:  # some may have started, or ended, since they were listed
+        n_waiting = _list_jobs(st, st.state_planned_jobs, True)
+    i, last = first, end - 1
+    if end == n:
+        last = _last_candidate(st, now, first - 1, last)
+    while i <= last and not registers[IS_FULL]:
+        j = jobs[i]
+        i += 1
+        if first > 0 and not st.state_job_listed[j]:
             continue
-        may_wait = st.p_replan[RESERVED] == 0 or n_reserved < st.p_replan[RESERVED]
-        if i <= last and n_tried < st.p_replan[DEPTH]:
-            start, was_tried = _plan_job(st, now, j, may_wait)
-            n_tried += was_tried
-            if start == now:
-                avoid_completing(st, j)
-                _start(st, j)
-                n_started += 1
-                continue
-            if start != NEVER:
-                if not reserve_chosen(st, start, start + limit_s(st, j)):
-                    last = i
-                n_reserved += 1
-                last = _last_candidate(st, now, i, last)
-        if first_waiting < 0:
-            first_waiting = j
-        if i >= last:
+        if _is_enough(st):
+            registers[IS_FULL] = 1
             break
-    if CAPS:
-        first_waiting = _first_within(st, n)
-    if first_waiting >= 0:
-        allow_usable(st, first_waiting, False)
-        return n_started > 0 or list_room(st, first_waiting) > 0
-    return n_started > 0
+        start = _try_job(st, now, j)
+        if start == now:
+            avoid_completing(st, j)
+            _start(st, j)
+            registers[N_STARTED] += 1
+        elif start != NEVER and reserve_chosen(st, start, start + limit_s(st, j)):
+            count_reserved(st, j)
+            if end == n:
+                last = _last_candidate(st, now, i - 1, last)
+        elif start != NEVER:
+            registers[IS_FULL] = 1
+    _unmark(st, st.state_planned_jobs, n_waiting)
+    if first > 0:
+        return registers[N_STARTED] > n_started
+    return registers[N_STARTED] > n_started or _marks_nodes(st)
 
 
 @part
-def _first_within(st, n):
-    """Return the first of the `n` listed jobs that waits and is not passed over, -1 for none."""
-    for i in range(n):
-        j = st.state_planned_jobs[i]
-        g = st.state_job_ready_head[j]
-        if not is_holding(st, j) and not is_passed_over(st, g):
-            return j
-    return -1
+def _is_enough(st):
+    """Tell whether the plan has tried, or started, as many jobs as it may."""
+    starts = st.p_replan[STARTS]
+    has_started = 0 < starts <= st.state_replan[N_STARTED]
+    return has_started or st.state_replan[N_TRIED] >= st.p_replan[DEPTH]
+
+
+@part
+def _try_job(st, now, j):
+    """Choose nodes for job `j`; return its planned start, NEVER for none."""
+    waits = False
+    if CAPS:
+        waits = waits_for_cap(st, j)
+        if waits and (st.state_queue_blocked[st.w_job_org[j]] or is_over_running(st, j)):
+            return NEVER
+    if is_skipped(st, BY_PLAN, j):
+        return NEVER
+    start, was_tried = NEVER, False
+    if not exceeds_depth(st, BY_PLAN, j) and not waits:
+        n_reserved = st.state_reserved_in[st.p_reserved_in[j]]
+        may_wait = st.p_replan[RESERVED] == 0 or n_reserved < st.p_replan[RESERVED]
+        start, was_tried = _plan_job(st, now, j, may_wait)
+    if start == NEVER:
+        close_array(st, BY_PLAN, j)
+    st.state_replan[N_TRIED] += was_tried
+    return start
+
+
+@part
+def _marks_nodes(st):
+    """Tell whether the first listed job that waits, and is not passed over, finds any room."""
+    for i in range(st.state_replan[N_LISTED]):
+        j = st.state_plan_jobs[i]
+        if is_holding(st, j) or (CAPS and is_passed_over(st, st.state_job_ready_head[j])):
+            continue
+        allow_usable(st, j, False)
+        return list_room(st, j) > 0
+    return False
 
 
 @part
@@ -383,7 +489,7 @@ def _last_candidate(st, now, first, last):
     Nodes that are free now, and not reserved by jobs before it: there are only fewer of them later.
     """
     while last > first:
-        j = st.state_planned_jobs[last]
+        j = st.state_plan_jobs[last]
         if may_fit(st, j):
             allow_unreserved(st, j, now, now, now + limit_s(st, j))
             if list_room(st, j) >= job_width(st, j):
@@ -454,6 +560,24 @@ def start_first(st, j):
     _start(st, j)
     _note_update(st)
     return True
+
+
+@part
+def start_pinned(st, j):
+    """Start pinned job `j`, which fits on its machines; on any slots of a pool."""
+    _note_events(st)
+    list_free(st)
+    if st.state_i[UNIT]:
+        st.state_node_allowed[:] = 1
+        list_room(st, j)
+        choose_nodes(st, j)
+    else:
+        tasks, first = st.state_node_tasks, st.w_stage_task0[st.w_job_stage0[j]]
+        tasks[:] = 0
+        for entry in range(first, first + job_width(st, j)):
+            tasks[st.state_pin_machine[entry]] += 1
+    _start(st, j)
+    _note_update(st)
 
 
 @part

@@ -126,7 +126,7 @@ def list_room(st, j):
         room[node] = 0
         if allowed[node]:
             room[node] = room_on(st, j, free, node)
-            if CHOOSES and st.state_i[CONSTRAINED] and room[node] > 0:  # of each device, as now
+            if CHOOSES and st.state_i[CONSTRAINED] and room[node] > 0:  # of devices, as now
                 room[node] = min(room[node], n_by_devices(st, st.w_job_slot, j, node))
         total += room[node]
     return total
@@ -145,21 +145,28 @@ def room_on(st, j, free, node):
         demand = job_demand(st, j, r)
         if demand > 0:
             room = min(room, free[node, r] // demand)
-    return job_width(st, j) if room == UNLIMITED else room
+    if room == UNLIMITED:
+        room = job_width(st, j)
+    return min(room, 1) if st.w_job_one_per_node[j] else room
 
 
 @part
 def choose_nodes(st, j):
     """Choose nodes for job `j`, which fits, from their room, by consecutive best fit.
 
-    From the shortest row of nodes that suffices, or the longest: the tightest single node that
-    takes all that is left, or nodes from the row's begin. ``state_node_tasks`` gets the tasks.
+    Those of the least weight come first. Of one weight, from the shortest row of nodes that
+    suffices, or the longest: the tightest single node that takes all that is left, or nodes from
+    the row's begin. ``state_node_tasks`` gets the tasks.
     """
-    left, n_rows = job_width(st, j), _list_rows(st)
+    left, level, n_rows = job_width(st, j), 0, _list_rows(st, 0)
     room, tasks = st.state_node_room, st.state_node_tasks
     tasks[:] = 0
     while left > 0:
         row = _best_row(st, n_rows, left)
+        if CHOOSES and row < 0:  # all nodes of this weight are taken
+            level += 1
+            n_rows = _list_rows(st, level)
+            continue
         first, end, best = st.state_row_bound[2 * row], st.state_row_bound[2 * row + 1], -1
         if not st.state_i[UNIT]:  # a slot takes one: those from the row's begin
             for node in range(first, end):
@@ -175,12 +182,14 @@ def choose_nodes(st, j):
 
 
 @inlined
-def _list_rows(st):
-    """List the rows of consecutive nodes with room; return their number."""
+def _list_rows(st, level):
+    """List the rows of consecutive nodes of a weight with room; return their number."""
     room, bound, rows = st.state_node_room, st.state_row_bound, st.state_row_room
     n_bounds, before = 0, 0
     for node in range(len(room)):  # no branches: they would often be mispredicted
         has_room = int(room[node] > 0)
+        if CHOOSES:
+            has_room &= int(st.c_mach_level[node] == level)
         bound[n_bounds] = node
         n_bounds += has_room ^ before
         before = has_room

@@ -13,10 +13,15 @@
     MAIN_DEPTH,
     MAIN_INTERVAL,
     MAIN_DELAY,
-) = range(11)
+    N_DEPTHS,  # kinds of groups whose jobs a plan counts; those of the main loop come after them
+    STARTS,
+    MAIN_STARTS,
+    ARRAY_RESERVED,
+    CONTINUES,
+) = range(16)
 
 # p_replan_s
-INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE = range(5)
+INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
 
 # state_replan
 (
@@ -34,11 +39,16 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE = range(5)
     N_RECORDS,  # steps that it ever had in this plan
     HORIZON,  # its end, clock, s
     N_PLANS,
-    N_PLANNED,  # jobs that waited when the last plan began
     N_FREE,  # free slots of a pool, in this cycle
+    N_LISTED,  # jobs of the plan
+    POSITION,  # of the next of them, if the plan sleeps; 0 if none is under way
+    N_TRIED,
+    N_STARTED,
+    IS_CHANGED,  # jobs or nodes have, since its part began
+    IS_FULL,  # it tries no further jobs
     N_ENDED,  # running jobs whose ends are worked out for the job in question
-) = range(17)
-N_STATE = 17
+) = range(22)
+N_STATE = 22
 
 # state_replan_s
-REQUESTED, WAKE = range(2)
+REQUESTED, WAKE, BEGUN = range(3)

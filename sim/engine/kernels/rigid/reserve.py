@@ -33,6 +33,7 @@ from sim.engine.kernels.rigid.places import (
     AS_IT_IS,
     claim_earliest,
     claim_now,
+    claim_pinned,
     claim_running,
     count_free,
     drop_claim,
@@ -315,6 +316,27 @@ def _start(st, j):
         admit_gang(st, j)
     else:
         start_task(st, st.state_job_ready_head[j], 0, False, 1)
+    _list_running(st, j)
+
+
+@part
+def begin_running(st, j):
+    """Note that pinned job `j` begins to run now, whatever was reserved for it."""
+    st.state_job_reserved[j] = math.nan
+    begin_now(st, j)
+    if PLACES and st.state_i[BY_PLACE]:
+        claim_pinned(st, j)
+    running, n = st.state_running_jobs, 0
+    for i in range(st.state_i[N_RUNNING_JOBS]):
+        running[n] = running[i]
+        n += running[i] != j  # it was stopped, and is listed still
+    st.state_i[N_RUNNING_JOBS] = n
+    _list_running(st, j)
+
+
+@inlined
+def _list_running(st, j):
+    """List job `j`, which has just begun, among the running jobs by expected end."""
     k = st.state_i[N_RUNNING_JOBS]
     st.state_i[N_RUNNING_JOBS] = k + 1
     end = expected_end(st, j)

@@ -26,6 +26,7 @@
     return run;
   }
 
+  const machineName = (run, m) => run.machines[m] || `m${m}`;
   const number = (value) => Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en")
     : String(+value.toPrecision(4));
   const seconds = (value) => Number.isFinite(value) ? `${number(value)} s` : "never";
@@ -239,7 +240,8 @@
       const isFirst = run.isPool || l === 0 || run.laneMachine[l] !== run.laneMachine[l - 1];
       const y = (l - y0) * rowHeight;
       if (!isFirst || y - before < 16 || y > height - BOTTOM - 8 || y < -1) continue;
-      pen.fillText(run.isPool ? `${l}` : `m${run.laneMachine[l]}`, LEFT - 6, y + 12);
+      const name = run.isPool ? `${l}` : machineName(run, run.laneMachine[l]);
+      pen.fillText(name.length > 8 ? `…${name.slice(-7)}` : name, LEFT - 6, y + 12);
       before = y;
     }
     pen.textAlign = "left";
@@ -441,7 +443,8 @@
     box.hidden = row < 0;
     if (row < 0) return;
     const g = run.stage[row], j = run.stageJob[g];
-    box.textContent = `${run.jobs[j]}, ${run.stageNames[run.stageName[g]]}${run.pilot[row] ? " (pilot)" : ""}: ${number(run.start[row])} to ${number(run.finish[row])} s, waited ${seconds(run.start[row] - run.ready[row])}${run.stop[row] < 0 ? "" : `; stopped: ${run.reasons[run.stopReason[run.stop[row]]]}`}`;
+    const place = run.isPool ? "" : ` on ${machineName(run, run.laneMachine[laneOf(run, row)])}`;
+    box.textContent = `${run.jobs[j]}, ${run.stageNames[run.stageName[g]]}${run.pilot[row] ? " (pilot)" : ""}${place}: ${number(run.start[row])} to ${number(run.finish[row])} s, waited ${seconds(run.start[row] - run.ready[row])}${run.stop[row] < 0 ? "" : `; stopped: ${run.reasons[run.stopReason[run.stop[row]]]}`}`;
     box.style.left = `${Math.min(event.clientX + 12, window.innerWidth - 260)}px`;
     box.style.top = `${event.clientY + 14}px`;
   }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -55,6 +57,43 @@ def test_a_table_of_changes_and_what_restores_todays_waits(fixed: Command) -> No
     assert {row["status"] for row in again.rows} == {"cached"}  # no price is part of a key
     words_of_load = next(row for row in ran.rows if row["what_if.load"] == 2)["reproduce"]
     assert "what_if.load=2 what_if.today=false" in words_of_load
+
+
+def by_group(ran: Any) -> dict[tuple[str, str, str], dict[str, Any]]:
+    rows = pq.read_table(ran.folder / "what_if_groups.parquet").to_pylist()
+    return {(row["what_if"], row["by"], row["group"]): row for row in rows}
+
+
+def test_waits_of_groups_beside_todays(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def waits(workload: Any, cluster: Any, policy: Any, *, seed: int, record: str = "jobs") -> Any:
+        """Let jobs of row k wait for 60 k s over the machines, of odd seeds a tenth more."""
+        result = simulate(workload, cluster, policy, seed=seed)
+        row = np.arange(workload.n_jobs)
+        wait_s = 60.0 * row / float(cluster.total[0]) * (1.1 if seed % 2 else 1.0)
+        result.job_start = result.job_submit + wait_s
+        return result
+
+    fake_engine(monkeypatch, waits)
+    words = ("what_if.nodes=+10", "what_if.load=queue=a:2", "what_if.restore=null", "seed=0,1,2,3")
+    ran = command("policy=fifo", "cluster.count=10", *words)
+    assert ran.code == 0, ran.err
+    rows = by_group(ran)
+    whole = rows["nodes=+10", "all", ""]
+    n = whole["jobs"]
+    assert whole["wait_mean_today_s"] == pytest.approx(1.05 * 3 * (n - 1))
+    assert (whole["change"], whole["change_low"]) == pytest.approx((-0.5, -0.5))
+    assert whole["low"] < whole["wait_mean_s"] < whole["high"]
+    assert whole["seeds"] == 4
+    queues = [row for (label, by, _), row in rows.items() if (label, by) == ("nodes=+10", "queue")]
+    assert sum(row["jobs"] for row in queues) == n
+    load = rows["load=queue=a:2", "queue", "a"]
+    assert load["jobs"] == 2 * load["jobs_today"]
+    text = " ".join(ran.out.split())
+    assert "fifo: 10 more machines (nodes=+10): mean wait " in text
+    assert "s (−50 % [−50, −50])." in text or "s (−50 %)." in text
+    (entry, _) = json.loads((ran.folder / "answer.json").read_text())["what_if"]
+    assert (entry["what_if"], entry["change"]) == ("nodes=+10", "10 more machines")
+    assert entry["sentences"][0].startswith("10 more machines (nodes=+10): mean wait ")
 
 
 def test_a_fixed_log_takes_one_seed_and_says_the_cheapest(fixed: Command) -> None:

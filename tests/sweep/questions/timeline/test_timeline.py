@@ -44,9 +44,14 @@ JOBS: list[dict[str, Any]] = [
 ]
 
 
-def drawn(policy: str = "fifo", **options: Any) -> columns.Timeline:
+MACHINES = sim.Cluster.machines(2, cpu=2, mem=8)
+NODES = sim.Cluster.mixed([{"count": 2, "cpu": 2, "mem": 8, "nodes": "rack1-node[08-09]"}])
+
+
+def drawn(
+    policy: str = "fifo", cluster: sim.Cluster = MACHINES, **options: Any
+) -> columns.Timeline:
     runs: list[capture.Captured] = []
-    cluster = sim.Cluster.machines(2, cpu=2, mem=8)
     workload = sim.Workload.from_jobs(JOBS)
     capture.capturing(runs)(workload, cluster, policies.build(policy, **options), seed=0)
     return columns.build_timeline(runs[0], policy)
@@ -238,6 +243,26 @@ def opened(fifo: columns.Timeline, tmp_path_factory: pytest.TempPathFactory) -> 
         tab.wait_for_selector("body[data-ready]")
         yield tab
         assert noise == [path.as_uri()]
+
+
+def test_a_trace_has_the_names_of_nodes() -> None:
+    events = perfetto.events(drawn(cluster=NODES))
+    names = [e["args"]["name"] for e in events if e["name"] == "process_name" and e["pid"] >= 10]
+    assert names == ["rack1-node08 (machine 0)", "rack1-node09 (machine 1)"]
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
+def test_a_page_has_the_names_of_nodes(tmp_path: Path) -> None:
+    page.draw([drawn(cluster=NODES), drawn()]).write(tmp_path / "nodes.html")
+    with browser() as tab:
+        tab.goto((tmp_path / "nodes.html").as_uri(), wait_until="commit")
+        tab.wait_for_selector("body[data-ready]")
+        for run, first in enumerate(("rack1-node08", "m0")):
+            canvas = tab.locator(f"canvas.gantt[data-run='{run}']")
+            box = canvas.bounding_box()
+            assert box is not None
+            tab.mouse.move(box["x"] + box["width"] / 8, box["y"] + 12)
+            assert f" on {first}: " in str(tab.text_content("#tip"))
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")

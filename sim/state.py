@@ -1,0 +1,93 @@
+"""State of a log at an instant: what runs, since when and on which machines, and what waits.
+
+A simulation that begins in it starts where the log was:
+``sim.simulate(workload, cluster, policy, state=state_at(workload, cluster, now_s))``. Jobs that
+ended before count as well, as they ran: their usage in fair share, their ends for jobs that depend
+on them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.errors import InputError
+from sim.cluster.cluster import Cluster
+from sim.engine.plan.state import State
+from sim.workload.node_names import NODE_LIST, expand
+from sim.workload.schema import RECORDED
+from sim.workload.tables import column_or_default
+from sim.workload.workload import Workload
+
+__all__ = ["State", "has_nodes", "recorded_state", "state_at"]
+
+
+def has_nodes(workload: Workload, cluster: Cluster) -> bool:
+    """Tell whether the log names nodes, and the cluster's machines have names."""
+    return NODE_LIST in workload.stages.column_names and any(cluster.names)
+
+
+def state_at(workload: Workload, cluster: Cluster, now_s: float) -> State:
+    """Return the state of a log at `now_s`: jobs that had started are placed as it says.
+
+    Those that start later wait for the policy, which begins at `now_s`.
+
+    Raises
+    ------
+    InputError
+        If the log or the cluster names no nodes.
+    """
+    whole = recorded_state(workload, cluster)
+    has_started = whole.placed_s <= now_s  # False for NaN
+    return State(now_s, np.where(has_started, whole.placed_s, np.nan), whole.machine)
+
+
+def recorded_state(workload: Workload, cluster: Cluster, moments_s: F8 | None = None) -> State:
+    """Return the whole log as a state: each job is placed as it says, and none by the policy.
+
+    Jobs whose start or nodes are unknown, or that ran on nodes that the cluster lacks, are left
+    out.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs with ``recorded_start_s``, and stages with ``node_list``.
+    cluster : Cluster
+        Machines with names.
+    moments_s : (K,) float64, optional
+        Times at which placements are tried, s.
+
+    Raises
+    ------
+    InputError
+        If the log or the cluster names no nodes.
+    """
+    if not has_nodes(workload, cluster):
+        what = "machines have no names (cluster.shape: nodes)"
+        if NODE_LIST not in workload.stages.column_names:
+            what = "jobs name no nodes (sacct: NodeList)"
+        raise InputError(f"a state needs to know where jobs ran, and the {what}", rule="no nodes")
+    machine, is_known = _machines(workload, cluster)
+    placed_s = column_or_default(workload.jobs, RECORDED[0]).copy()
+    placed_s[~is_known] = np.nan
+    moments = np.zeros(0) if moments_s is None else np.asarray(moments_s, np.float64)
+    return State(np.inf, placed_s, machine, moments)
+
+
+def _machines(workload: Workload, cluster: Cluster) -> tuple[I4, Mask]:
+    """Return the machine of each task, -1 if unknown, and flags of the jobs that have all."""
+    columns = workload.columns
+    row = {name: i for i, name in enumerate(cluster.names) if name}
+    lists = workload.stages[NODE_LIST].to_pylist()
+    job_stage0 = columns.job_stage0
+    machine = np.full(columns.n_tasks, -1, np.int32)
+    is_known = np.zeros(workload.n_jobs, np.bool_)
+    first: I8 = columns.stage_task0[job_stage0]
+    for j, (begin, end) in enumerate(zip(first[:-1].tolist(), first[1:].tolist(), strict=True)):
+        stages = range(int(job_stage0[j]), int(job_stage0[j + 1]))
+        names = dict.fromkeys(name for g in stages for name in expand(lists[g] or ""))
+        known = [row[name] for name in names if name in row]
+        if 0 < len(known) == len(names) <= end - begin:
+            machine[begin : begin + len(known)] = known
+            is_known[j] = True
+    return machine, is_known

@@ -1,0 +1,130 @@
+"""A site of Kueue: its jobs, its cluster and its scheduler's options, from a folder of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sim.base.errors import InputError
+from sim.base.reading import OnBadRow, read_text
+from sim.base.reading.json_records import json_files
+from sim.base.reading.text import BadLineError
+from sim.traces.kueue_site.jobs import Jobs, read_site_jobs
+from sim.traces.kueue_site.nodes import Node, kinds, nodes_of
+from sim.traces.kueue_site.objects import COMMAND, Raw, read_site_objects
+from sim.traces.kueue_site.policy import policy_of
+from sim.traces.kueue_site.quotas import quotas_of
+from sim.traces.sites.notes import Notes
+from sim.traces.sites.pseudonyms import Pseudonyms
+from sim.traces.sites.site import Site
+from sim.workload.workload import Workload
+
+UNTRIED = "by Kueue's documentation alone: never held against a real site"
+
+
+def recognises(path: Path) -> bool:
+    """Tell whether a folder has a file of JSON with a ClusterQueue."""
+    try:
+        files = json_files(path)
+    except InputError:
+        return False
+    return any('"ClusterQueue' in read_text(file) for file in files)
+
+
+def read_site(
+    path: Path, *, on_bad_row: OnBadRow = "error", pseudonyms: Pseudonyms | None = None
+) -> Site:
+    """Read a folder of objects; see `sim.traces.kueue_site.read`.
+
+    Raises
+    ------
+    InputError
+        If it has no ClusterQueue, or of an object's content.
+    """
+    try:
+        return _read(path, on_bad_row, pseudonyms or Pseudonyms())
+    except BadLineError as error:
+        raise InputError(str(error), file=path, rule=error.rule) from error
+
+
+def _read(path: Path, on_bad_row: OnBadRow, pseudonyms: Pseudonyms) -> Site:
+    notes = Notes()
+    notes.add("all", "Kueue", UNTRIED)
+    objects = read_site_objects(path, notes, on_bad_row)
+    queues = objects["ClusterQueue"]
+    if not queues:
+        text = f"there is no ClusterQueue; write the folder with {COMMAND}"
+        raise InputError(text, file=path, rule="no quotas")
+    for kind, loss in {
+        "Node": "jobs wait for quotas alone, on one machine of all nominal quotas",
+        "ResourceFlavor": "jobs run on any node",
+        "LocalQueue": "ClusterQueues of jobs that were never admitted are unknown",
+    }.items():
+        if not objects[kind]:
+            notes.add("missing", kind, loss)
+    _note_flavors(queues, objects["ResourceFlavor"], notes)
+    jobs = Jobs(objects, notes)
+    flavors = _in_order(queues, objects["ResourceFlavor"])
+    nodes = nodes_of(objects["Node"], flavors, jobs.used_labels, notes)
+    workload = read_site_jobs(path, jobs, nodes, notes, pseudonyms, on_bad_row)
+    quotas = quotas_of(queues, objects["Cohort"], notes)
+    cluster = _cluster(nodes, quotas, workload)
+    policy = policy_of(queues, notes)
+    return Site(
+        f"Kueue, {UNTRIED}", workload, cluster, policy, nodes, [*notes.lines], _COMMENTS,
+        "Workloads", (f"This twin is {UNTRIED}.",),
+    )  # fmt: skip
+
+
+def _cluster(
+    nodes: Sequence[Node], quotas: dict[str, dict[str, Any]], workload: Workload | None
+) -> dict[str, Any]:
+    shape = kinds(nodes) or [_all_quotas(quotas)]
+    cluster: dict[str, Any] = {"shape": shape, "count": 1, "quotas": quotas}
+    if workload is not None and np.isfinite(workload.columns.job_requested).any():
+        cluster["enforce_limits"] = True
+    return cluster
+
+
+def _all_quotas(quotas: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return one machine with all nominal quotas."""
+    total: dict[str, float] = {}
+    for row in quotas.values():
+        for name, amount in row["nominal"].items():
+            total[name] = total.get(name, 0.0) + amount
+    return {"count": 1, **{name: amount for name, amount in total.items() if amount > 0}}
+
+
+def _in_order(queues: Sequence[Raw], flavors: Sequence[Raw]) -> list[Raw]:
+    """Return the flavors in the order in which queues try them."""
+    tried = dict.fromkeys(name for queue in queues for _, names in queue.groups for name in names)
+    rank = {name: n for n, name in enumerate(tried)}
+    return sorted(flavors, key=lambda item: (rank.get(item.name, len(rank)), item.name))
+
+
+def _note_flavors(queues: Sequence[Raw], flavors: Sequence[Raw], notes: Notes) -> None:
+    known = {item.name for item in flavors}
+    for queue in queues:
+        for name in queue.quotas:
+            if flavors and name not in known:
+                notes.add(
+                    "ResourceFlavor", f"{name} of {queue.name} is missing",
+                    "its quota counts, and it has no node",
+                )  # fmt: skip
+    for item in flavors:
+        if item.text("spec.topologyName"):
+            notes.add(
+                "ResourceFlavor", f"{item.name} topologyName",
+                "nodes are chosen without regard to topology",
+            )  # fmt: skip
+
+
+_COMMENTS = {
+    "defaults": f"The cluster of a site of Kueue, {UNTRIED}.",
+    "shape": "Kinds of nodes, those of the first flavor first; a class is a flavor, or several.",
+    "quotas": "ClusterQueues, and the Cohorts above them.",
+    "enforce_limits": "Jobs end at their maximum execution time.",
+}

@@ -1,0 +1,134 @@
+"""Jobs of a site now: those of its accounting that ended, and those of its queue."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sim.base.errors import InputError
+from sim.base.reading import first_line, read_text
+from sim.cluster.cluster import Cluster
+from sim.cluster.fits import check_fits
+from sim.traces.sacct.json_jobs import is_json
+from sim.traces.sacct.text import DELIMITERS
+from sim.traces.sites.notes import Notes
+from sim.traces.slurm_site.folder import Folder
+from sim.traces.slurm_site.shown import time_s
+from sim.traces.slurm_site.slurm_conf import packed
+from sim.traces.slurm_site.squeue import Queue, read_queue
+from sim.transforms.parts import rebuild
+from sim.workload.schema import RECORDED
+from sim.workload.tables import column_or_default, with_column
+from sim.workload.workload import Workload
+
+FILES = ("squeue.json", "squeue.txt")
+NOW = "now_s"
+"""Key of ``meta``: when the queue was written, on the workload's clock."""
+_DEFAULT = (
+    "JobID|User|Account|Partition|QOS|Submit|Eligible|Start|End|Elapsed|Timelimit|State|AllocCPUS|"
+    "ReqCPUS|NNodes|AllocTRES|ReqTRES|NodeList|Priority|Reservation|Constraints|Reason|SubmitLine"
+)
+
+
+def queue_file(folder: Path) -> Path | None:
+    """Return the file of the queue; None if there is none."""
+    return next(filter(None, (packed(folder / name) for name in FILES)), None)
+
+
+def read_now(folder: Folder, read: Callable[[Folder], Workload]) -> Workload | None:
+    """Read the jobs that ended, run and wait, with the reader of a folder; None without a queue.
+
+    A job that waits has no recorded start, and one that runs no recorded end.
+
+    Raises
+    ------
+    InputError
+        Of the queue's content, or if the accounting is JSON, to which it can't be added.
+    """
+    path = queue_file(folder.path)
+    if path is None:
+        return None
+    lines, delimiter = _accounting(folder)
+    heads = lines[0].split(delimiter)
+    rows = [dict(zip(heads, line.split(delimiter), strict=False)) for line in lines[1:]]
+    running_s = {
+        row["JobID"]: seconds
+        for row in rows
+        if row.get("State") == "RUNNING" and (seconds := time_s(row.get("Start", "")))
+    }
+    queue = read_queue(path, running_s)
+    ids = queue.waiting | queue.running
+    ended = [line for line, row in zip(lines[1:], rows, strict=True) if row["JobID"] not in ids]
+    added = [delimiter.join(_clean(r.get(h, ""), delimiter) for h in heads) for r in queue.records]
+    with tempfile.TemporaryDirectory() as name:
+        both = Path(name) / "sacct.txt"
+        both.write_text("\n".join([lines[0], *ended, *added]) + "\n", encoding="utf-8")
+        workload = read(replace(folder, files={**folder.files, "sacct.txt": both}))
+    return _with_open_jobs(workload, queue)
+
+
+def startable(workload: Workload, config: Mapping[str, Any], notes: Notes) -> Workload:
+    """Return the workload without the waiting jobs that could never start, which are noted."""
+    cluster = Cluster.mixed(config["shape"]).with_partitions(config.get("partitions") or {})
+    cluster = cluster.with_limits(config.get("limits") or (), config.get("accounts"))
+    cluster = cluster.with_reservations(config.get("reservations") or ())
+    if _obstacle(workload, cluster) is None:
+        return workload
+    starts = np.ones(workload.n_jobs, bool)
+    waiting = np.isnan(column_or_default(workload.jobs, RECORDED[0]))
+    for row in np.flatnonzero(waiting).tolist():
+        obstacle = _obstacle(workload.take([row]), cluster)
+        if obstacle is not None:
+            starts[row] = False
+            name = workload.jobs["job_id"][row].as_py()
+            notes.add("squeue", f"job {name} can never start", obstacle)
+    return workload.take(starts)
+
+
+def _obstacle(workload: Workload, cluster: Cluster) -> str | None:
+    """Return why a job of a workload can never start; None if each can."""
+    try:
+        check_fits(workload, cluster)
+    except InputError as error:
+        return error.message
+    return None
+
+
+def _accounting(folder: Folder) -> tuple[list[str], str]:
+    """Return the lines of ``sacct.txt``, or a head alone, and its delimiter."""
+    if "sacct.txt" not in folder.files:
+        return [_DEFAULT], "|"
+    path = folder.files["sacct.txt"]
+    head = first_line(path)
+    if is_json(head):
+        raise InputError(
+            "a queue can't be added to sacct --json; write sacct.txt with --parsable2", file=path,
+            rule="JSON",
+        )  # fmt: skip
+    delimiter = next((d for d in DELIMITERS if d in head), "|")
+    return read_text(path).splitlines(), delimiter
+
+
+def _clean(text: str, delimiter: str) -> str:
+    return text.replace(delimiter, " ")
+
+
+def _with_open_jobs(workload: Workload, queue: Queue) -> Workload:
+    """Return the workload without the starts and ends that stood in for unknown ones."""
+    ids = [name.partition("@")[0].partition("#")[0] for name in workload.jobs["job_id"].to_pylist()]
+    waits = np.array([name in queue.waiting for name in ids])
+    runs = np.array([name in queue.running for name in ids])
+    tables = {"jobs": workload.jobs, "stages": workload.stages}
+    rows = {"jobs": np.arange(len(ids)), "stages": workload.columns.stage_job}
+    for name, table in tables.items():
+        for column, is_open in zip(RECORDED, (waits, waits | runs), strict=True):
+            times_s = column_or_default(table, column)
+            known = np.where(is_open[rows[name]], np.nan, times_s)
+            tables[name] = with_column(tables[name], column.name, known)
+    now_s = queue.now_s - float(workload.meta["offset_s"])
+    return rebuild(workload, None, **tables).with_meta({NOW: now_s})

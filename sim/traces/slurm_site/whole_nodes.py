@@ -1,0 +1,52 @@
+"""Demands of jobs that take whole nodes: at least the smallest node on which they may run.
+
+Source: https://slurm.schedmd.com/sbatch.html, ``--exclusive``: such a job is allocated all CPUs and
+GPUs of its nodes, and limits and fair share count these. How many depends on the nodes that it
+gets, so that the least is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from sim.base.arrays import Mask
+from sim.traces.slurm_site.machines import Node
+from sim.workload.schema import DEMAND_PREFIX
+from sim.workload.tables import values, with_column
+
+
+def demand_whole_nodes(
+    stages: pa.Table,
+    is_exclusive: Mask,
+    partition: Sequence[str],
+    runs_on: Sequence[str],
+    nodes: Sequence[Node],
+) -> pa.Table:
+    """Return the stages with the demands of exclusive jobs, given by job, raised."""
+    least: dict[tuple[str, str], tuple[int, int]] = {}
+    for j in np.flatnonzero(is_exclusive).tolist():
+        key = partition[j], runs_on[j]
+        if key not in least:
+            own, classes = set(key[0].split("|")), set(key[1].split("|")) - {""}
+            usable = [
+                node
+                for node in nodes
+                if (own & {*node.partitions} or own == {""})
+                and (not classes or node.machine_class in classes)
+            ]
+            cpus = [node.cpus for node in usable]
+            least[key] = min(cpus, default=0), min((n.gpus for n in usable), default=0)
+    job = values(stages, "job")
+    for row, resource in enumerate(("cpu", "gpu")):
+        column = DEMAND_PREFIX + resource
+        if column not in stages.column_names:
+            continue
+        lowest = np.zeros(len(is_exclusive))
+        for j in np.flatnonzero(is_exclusive).tolist():
+            lowest[j] = least[partition[j], runs_on[j]][row]
+        demand = np.maximum(values(stages, column), lowest[job])
+        stages = with_column(stages, column, demand)
+    return stages

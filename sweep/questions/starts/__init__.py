@@ -1,0 +1,1 @@
+"""Question of expected starts: when the jobs of a queue start that wait now."""

@@ -1,0 +1,82 @@
+"""Mean waits of groups of jobs: by partition, QOS, account, user and width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sim.base.arrays import F8
+from sim.metrics.groups import WIDTH, codes
+from sim.workload.logged_partition import QUEUE, partition_column
+from sim.workload.schema import BILLING, PARTITION
+from sim.workload.tables import names, values
+from sim.workload.workload import Workload
+
+ACCOUNT, QOS = (column.name for column in BILLING)
+USER = "user"
+
+
+class GroupWaits(NamedTuple):
+    """Waits of a group of jobs in some runs."""
+
+    by: str  # key of `keys_of`
+    group: str
+    jobs: int  # with a wait in every run
+    wait_mean_s: F8  # of these jobs in each run, (R,) s
+
+
+def keys_of(workload: Workload) -> list[str]:
+    """List the keys by which the jobs of a workload are grouped: those that its jobs have.
+
+    ``partition`` is the one in which the log has the job, if jobs name partitions
+    (`sim.workload.logged_partition`); otherwise, or if they are no partitions, there is ``queue``.
+    """
+    partition = partition_column(workload)
+    first = [PARTITION.name] * (partition is not None) + [QUEUE] * (partition != QUEUE)
+    return [*first, *(key for key in (QOS, ACCOUNT, USER) if _is_known(workload, key)), WIDTH]
+
+
+def mean_waits(
+    workload: Workload, wait_s: F8, *, in_slots: bool, keys: Sequence[str] = ()
+) -> list[GroupWaits]:
+    """Compute the mean wait of each group of jobs in each run, by each key.
+
+    Parameters
+    ----------
+    workload : Workload
+        Workload of J jobs.
+    wait_s : (R, J) float64
+        Wait of each job in each of R runs, s. A job that is NaN in a run counts in none.
+    in_slots : bool
+        Width counts tasks; otherwise the first resource that they demand.
+    keys : sequence of str
+        Keys of `keys_of`; all of them if empty.
+
+    Returns
+    -------
+    list of GroupWaits
+        In the order of the keys; widths ascending, others by name, ``(none)`` for jobs without
+        one; groups without jobs are left out.
+    """
+    known = np.flatnonzero(~np.isnan(wait_s).any(axis=0))
+    rows = []
+    for key in keys or keys_of(workload):
+        column = (partition_column(workload) or QUEUE) if key == PARTITION.name else key
+        code, groups = codes(workload, column, in_slots=in_slots)
+        n_jobs = np.bincount(code[known], minlength=len(groups))
+        sums = [np.bincount(code[known], run[known], len(groups)) for run in wait_s]
+        shown = np.flatnonzero(n_jobs).tolist()
+        for k in shown if key == WIDTH else sorted(shown, key=lambda k: groups[k]):
+            means = np.array([run[k] for run in sums]) / n_jobs[k]
+            rows.append(GroupWaits(key, groups[k], int(n_jobs[k]), means))
+    return rows
+
+
+def _is_known(workload: Workload, key: str) -> bool:
+    """Tell whether a job has a name of this key."""
+    if key not in workload.jobs.column_names:
+        return False
+    known = names(workload.jobs, key)
+    return any(known[code] for code in np.unique(values(workload.jobs, key)).tolist())

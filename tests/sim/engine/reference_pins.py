@@ -1,0 +1,88 @@
+"""Pinned jobs of the naive simulator: placed at given times on given machines."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from tests.sim.engine.reference_replan import Job, choose
+
+
+class Pinning:
+    """The part of the naive simulator that places jobs as a state says."""
+
+    def _init_pins(self):
+        state = self.plan.pinned
+        self.begins_s = -math.inf if state is None else state.begins_s
+        self.pins = []  # (time, job) of those that are still to be placed
+        if state is not None:
+            times = enumerate(state.placed_s.tolist())
+            self.pins = sorted((time, j) for j, time in times if not math.isnan(time))
+
+    def _has_begun(self):
+        return self.now >= self.begins_s
+
+    def _next_pin(self):
+        times = [time for time, _ in self.pins if time > self.now]
+        return min(times + [self.begins_s] * bool(self.now < self.begins_s), default=math.inf)
+
+    def _place_pinned(self):
+        left = []
+        for time, j in self.pins:
+            if time <= self.now and (self.view["failed"][j] or self.view["left"][j] == 0):
+                continue
+            if time <= self.now and self._holds(j):
+                continue
+            machines = None if time > self.now else self._fit_pinned(j)
+            if machines is None:
+                left.append((time, j))
+            else:
+                self._start_pinned(j, machines)
+        self.pins = left
+
+    def _pinned_to(self, j):
+        """Return the machines of job j; -1 for any of them."""
+        first = int(self.c.stage_task0[self.job_stages[j][0]])
+        n = sum(self.size[g] for g in self.job_stages[j])
+        machines = self.plan.pinned.machine[first : first + n].tolist()
+        return [0 if self.unit else m for m in machines]
+
+    def _fit_pinned(self, j):
+        """Return the machine of each slot of job j, None if they do not fit there."""
+        if not any(self.c.stage_job[g] == j for g in self._waiting()):
+            return None
+        slot = self._slot(j)
+        if not self._is_waiting_gang(j):
+            slot = self.demand[next(g for g in self.job_stages[j] if self._ready(g))]
+        wanted = Counter(self._pinned_to(j))
+        n_free, machines = wanted.pop(-1, 0), []
+        for m, n in sorted(wanted.items()):
+            fits = [max(self.free[m][r], 0) // slot[r] for r in self.deciding if slot[r] > 0]
+            by_devices = math.inf if self.unit else self._slots_by_devices(slot, m)
+            room = min([*fits, by_devices])
+            if m in self.down or room < n:
+                return None
+            more = min(room - n, n_free)
+            n_free -= more
+            machines += [m] * (n + more)
+        return machines if n_free == 0 else None
+
+    def _start_pinned(self, j, machines):
+        if self.plan.replan:
+            self._note_events()
+            if self._is_pool():
+                free = self._cluster().free
+                nodes = choose(free, set(range(len(free))), Job(j, len(machines), 0))
+            else:
+                nodes = dict(Counter(machines))
+            self._start_on(j, nodes)
+            self._note_update()
+            return
+        if self.plan.reservations:
+            self.reserved.pop(j, None)
+            self.machines_of[j] = machines
+            self.run_start[j] = self.now + self._next_lag(self._first_task(j))
+        if self._is_waiting_gang(j):
+            self._admit(j, machines)
+        else:
+            self._start(next(g for g in self.job_stages[j] if self._ready(g)), machines[0])
