@@ -449,6 +449,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # running job, and how many more fit there as it ends
     ("state_node_first", "i8", "U:REPLANNED", 0),
     ("state_node_later", "i8", "U:REPLANNED", 0),
+    ("state_node_by", "i8", "U:REPLANNED", 0),  # after those by some time
     ("state_gain_end", "i4", "J:REPLANNED", 0),  # entry after those of each running job
     ("state_gain_node", "i4", "T:REPLANNED", 0),
     ("state_gain", "i8", "T:REPLANNED", 0),
@@ -457,6 +458,10 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_row_bound", "i4", "U+1:REPLANNED", 0),
     ("state_row_room", "i8", "U:REPLANNED", 0),  # 0 once it is taken
     ("state_step_begin", "i8", "W:REPLANNED", 0),  # clock, s
+    ("state_step_row", "i4", "W:REPLANNED", 0),  # of state_step_nodes
+    ("state_node_held", "i4", "U:REPLANNED", 0),  # steps in question in which it is reserved
+    ("state_node_free", "i1", "U:REPLANNED", 0),  # it is not, in the steps up to some one
+    ("state_chosen", "i4", "U:REPLANNED", 0),  # nodes with tasks of the job
     ("state_step_nodes", "i1", "W:REPLANNED, U:REPLANNED", 0),  # 0 if it is reserved
     # claims of jobs on places (`sim.engine.kernels.rigid.places`): D places, A entries of claims
     ("state_claim_entries", "i4", "J:PLACES", 0),

@@ -37,7 +37,12 @@ from sim.engine.kernels.rigid.replan_counts import (
     taken_s,
     time_left_s,
 )
-from sim.engine.kernels.rigid.replan_ends import begin_ends, choose_after, expected_start
+from sim.engine.kernels.rigid.replan_ends import (
+    begin_ends,
+    choose_after,
+    expected_start,
+    may_start_by,
+)
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
     allow_usable,
@@ -85,6 +90,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     POSITION,
     REQUESTED,
     RESERVED,
+    RESERVED_FROM,
     SLEEP,
     STARTS,
     WAKE,
@@ -92,6 +98,7 @@ from sim.engine.kernels.rigid.replan_registers import (
 )
 from sim.engine.kernels.rigid.replan_table import (
     allow_unreserved,
+    begin_search,
     begin_table,
     is_reserved,
     reserve_chosen,
@@ -487,10 +494,15 @@ def _last_candidate(st, now, first, last):
     """Return the last job after `first`, of those up to `last`, that may start now, or `first`.
 
     Nodes that are free now, and not reserved by jobs before it: there are only fewer of them later.
+    A reservation that begins once it would have ended takes none of them.
     """
     while last > first:
         j = st.state_plan_jobs[last]
+        if st.state_replan[RESERVED_FROM] > now + limit_s(st, j):
+            break
+        st.state_replan[RESERVED_FROM] = NEVER  # of the jobs before it nothing is known
         if may_fit(st, j):
+            begin_search(st)
             allow_unreserved(st, j, now, now, now + limit_s(st, j))
             if list_room(st, j) >= job_width(st, j):
                 break
@@ -506,6 +518,7 @@ def _plan_job(st, now, j, may_wait):
     if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
         return NEVER, was_tried
     begin_ends(st, j)
+    begin_search(st)
     while True:
         begin = later
         later = allow_unreserved(st, j, now, begin, max(begin, now) + limit)
@@ -515,6 +528,8 @@ def _plan_job(st, now, j, may_wait):
                 continue
             return NEVER, was_tried
         was_tried = True
+        if may_retry and not may_start_by(st, j, later):
+            continue
         start, n_ended = expected_start(st, now, j, may_wait)
         if start == NEVER:
             if may_retry:

@@ -23,6 +23,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     LINEAR,
     N_ENDED,
     N_EXPECTED,
+    N_PASSED,
 )
 from sim.engine.kernels.state import CONSTRAINED, UNIT
 
@@ -36,9 +37,31 @@ def begin_ends(st, j):
         if CHOOSES and st.state_i[CONSTRAINED] and first[node] > 0:  # of each device, as now
             first[node] = min(first[node], n_by_devices(st, st.w_job_slot, j, node))
     st.state_node_later[:] = first
+    st.state_node_by[:] = first
     if not st.state_i[UNIT]:
         st.state_node_future[:] = now
-    st.state_replan[N_ENDED] = 0
+    st.state_replan[N_ENDED] = st.state_replan[N_PASSED] = 0
+
+
+@part
+def may_start_by(st, j, time):
+    """Tell whether job `j` fits the allowed nodes once the running jobs that end by `time` have.
+
+    If not, `expected_start` is later. Of one job the time only gets later.
+    """
+    i, by, allowed = st.state_replan[N_PASSED], st.state_node_by, st.state_node_allowed
+    running, n = st.state_expected_jobs, st.state_replan[N_EXPECTED]
+    while i < n and st.state_job_expected_end[running[i]] <= time:
+        if i == st.state_replan[N_ENDED]:
+            _end_next(st, j)
+        for k in range(_first_gain(st, i), st.state_gain_end[i]):
+            by[st.state_gain_node[k]] += st.state_gain[k]
+        i += 1
+    st.state_replan[N_PASSED] = i
+    room = 0
+    for node in range(len(by)):
+        room += allowed[node] * by[node]
+    return room >= job_width(st, j)
 
 
 @part
@@ -104,11 +127,17 @@ def _gained(st, j, i):
     if i == st.state_replan[N_ENDED]:
         _end_next(st, j)
     gained = n_allowed = 0
-    for k in range(st.state_gain_end[i - 1] if i > 0 else 0, st.state_gain_end[i]):
+    for k in range(_first_gain(st, i), st.state_gain_end[i]):
         is_allowed = st.state_node_allowed[st.state_gain_node[k]]
         n_allowed += is_allowed
         gained += is_allowed * st.state_gain[k]
     return gained if n_allowed > 0 else -1
+
+
+@part
+def _first_gain(st, i):
+    """Return the first entry of running job `i`."""
+    return st.state_gain_end[i - 1] if i > 0 else 0
 
 
 @inlined
@@ -116,7 +145,7 @@ def _end_next(st, j):
     """Let the next running job end: note how many more tasks of job `j` fit each of its nodes."""
     i, later, future = st.state_replan[N_ENDED], st.state_node_later, st.state_node_future
     other, nodes = st.state_expected_jobs[i], st.state_task_node
-    n = st.state_gain_end[i - 1] if i > 0 else 0
+    n = _first_gain(st, i)
     first = st.w_stage_task0[st.w_job_stage0[other]]
     end = first + job_width(st, other)
     for entry in range(first, end):

@@ -16,6 +16,7 @@ from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.rigid.replan_registers import (
     CLOCK,
     N_FREE,
+    RESERVED_FROM,
 )
 from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, UNIT
@@ -58,6 +59,7 @@ def list_free(st):
     else:
         now[:] = st.state_mach_free
     st.state_replan[N_FREE] = n_free
+    st.state_replan[RESERVED_FROM] = NEVER
 
 
 @part
@@ -230,6 +232,7 @@ def take_chosen(st, j):
             st.state_task_node[entry] = node
             entry += 1
     st.state_replan[N_FREE] -= job_width(st, j)
+    st.state_replan[RESERVED_FROM] = NEVER
 
 
 @part

@@ -47,8 +47,13 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     IS_CHANGED,  # jobs or nodes have, since its part began
     IS_FULL,  # it tries no further jobs
     N_ENDED,  # running jobs whose ends are worked out for the job in question
-) = range(22)
-N_STATE = 22
+    N_PASSED,  # those of them that end by the time it is tried at
+    FIRST_STEP,  # of the table that it needs nodes in, and the one after the last
+    END_STEP,
+    USABLE_WHEN,  # 0: the nodes usable now are listed, 1: those later, -1: none
+    RESERVED_FROM,  # begin of the last reservation, clock, s; -1: a job has started since
+) = range(27)
+N_STATE = 27
 
 # state_replan_s
 REQUESTED, WAKE, BEGUN = range(3)
