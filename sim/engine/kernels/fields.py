@@ -450,6 +450,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_first", "i8", "U:REPLANNED", 0),
     ("state_node_later", "i8", "U:REPLANNED", 0),
     ("state_node_by", "i8", "U:REPLANNED", 0),  # after those by some time
+    ("state_wants", "i8", "2, F", 0),  # of each task of the job, and of a running job, quanta
     ("state_gain_end", "i4", "J:REPLANNED", 0),  # entry after those of each running job
     ("state_gain_node", "i4", "T:REPLANNED", 0),
     ("state_gain", "i8", "T:REPLANNED", 0),
@@ -459,8 +460,15 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_row_room", "i8", "U:REPLANNED", 0),  # 0 once it is taken
     ("state_step_begin", "i8", "W:REPLANNED", 0),  # clock, s
     ("state_step_row", "i4", "W:REPLANNED", 0),  # of state_step_nodes
-    ("state_node_held", "i4", "U:REPLANNED", 0),  # steps in question in which it is reserved
-    ("state_node_free", "i1", "U:REPLANNED", 0),  # it is not, in the steps up to some one
+    ("state_step_frees", "i1", "W:REPLANNED", 0),  # some node gets free as it begins
+    # reservations: times, clock, s; first of their nodes; their order by begin and by end
+    ("state_reserved_from", "i8", "W:REPLANNED", 0),
+    ("state_reserved_until", "i8", "W:REPLANNED", 0),
+    ("state_reserved_node0", "i4", "W+1:REPLANNED", 0),
+    ("state_reserved_node", "i4", "T:REPLANNED", 0),
+    ("state_begins", "i4", "W:REPLANNED", 0),
+    ("state_ends", "i4", "W:REPLANNED", 0),
+    ("state_node_held", "i4", "U:REPLANNED", 0),  # reservations in question that have it
     ("state_chosen", "i4", "U:REPLANNED", 0),  # nodes with tasks of the job
     ("state_step_nodes", "i1", "W:REPLANNED, U:REPLANNED", 0),  # 0 if it is reserved
     # claims of jobs on places (`sim.engine.kernels.rigid.places`): D places, A entries of claims

@@ -24,8 +24,13 @@ from sim.engine.kernels.rigid.replan_registers import (
     N_ENDED,
     N_EXPECTED,
     N_PASSED,
+    ROOM_BY,
 )
 from sim.engine.kernels.state import CONSTRAINED, UNIT
+
+
+ITS_OWN, THEIRS = 0, 1
+"""Rows of ``state_wants``: of the job that is planned, of a running one that ends."""
 
 
 @inlined
@@ -36,6 +41,8 @@ def begin_ends(st, j):
         first[node] = room_on(st, j, now, node)
         if CHOOSES and st.state_i[CONSTRAINED] and first[node] > 0:  # of each device, as now
             first[node] = min(first[node], n_by_devices(st, st.w_job_slot, j, node))
+    for r in range(st.state_wants.shape[1]):
+        st.state_wants[ITS_OWN, r] = job_demand(st, j, r)
     st.state_node_later[:] = first
     st.state_node_by[:] = first
     if not st.state_i[UNIT]:
@@ -55,13 +62,12 @@ def may_start_by(st, j, time):
         if i == st.state_replan[N_ENDED]:
             _end_next(st, j)
         for k in range(_first_gain(st, i), st.state_gain_end[i]):
-            by[st.state_gain_node[k]] += st.state_gain[k]
+            node = st.state_gain_node[k]
+            by[node] += st.state_gain[k]
+            st.state_replan[ROOM_BY] += allowed[node] * st.state_gain[k]
         i += 1
     st.state_replan[N_PASSED] = i
-    room = 0
-    for node in range(len(by)):
-        room += allowed[node] * by[node]
-    return room >= job_width(st, j)
+    return st.state_replan[ROOM_BY] >= job_width(st, j)
 
 
 @part
@@ -148,18 +154,33 @@ def _end_next(st, j):
     n = _first_gain(st, i)
     first = st.w_stage_task0[st.w_job_stage0[other]]
     end = first + job_width(st, other)
+    wants = st.state_wants
+    for r in range(wants.shape[1]):
+        wants[THEIRS, r] = job_demand(st, other, r)
     for entry in range(first, end):
         node = nodes[entry]
         more = 1
         if not st.state_i[UNIT]:
-            for r in range(future.shape[1]):
-                future[node, r] += job_demand(st, other, r)
+            for r in range(wants.shape[1]):
+                future[node, r] += wants[THEIRS, r]
             if entry + 1 < end and nodes[entry + 1] == node:
                 continue
-            more = room_on(st, j, future, node) - later[node]
+            more = 0
+            if _fits_more(st, node):
+                more = room_on(st, j, future, node) - later[node]
         later[node] += more
         st.state_gain_node[n] = node
         st.state_gain[n] = more
         n += 1
     st.state_gain_end[i] = n
     st.state_replan[N_ENDED] = i + 1
+
+
+@part
+def _fits_more(st, node):
+    """Tell whether one more task fits a node than before a running job ended there."""
+    n_slots = st.state_node_later[node] + 1
+    for r in range(st.state_wants.shape[1]):
+        if n_slots * st.state_wants[ITS_OWN, r] > st.state_node_future[node, r]:
+            return False
+    return True

@@ -48,12 +48,16 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     IS_FULL,  # it tries no further jobs
     N_ENDED,  # running jobs whose ends are worked out for the job in question
     N_PASSED,  # those of them that end by the time it is tried at
-    FIRST_STEP,  # of the table that it needs nodes in, and the one after the last
-    END_STEP,
+    FIRST_STEP,  # of the table that is not over when it is tried
+    N_RESERVED,  # reservations; those that have begun by its end then, and are over by its begin
+    N_BEGUN,
+    N_OVER,
     USABLE_WHEN,  # 0: the nodes usable now are listed, 1: those later, -1: none
+    N_USABLE,
+    ROOM_BY,  # its tasks that fit the allowed nodes then
     RESERVED_FROM,  # begin of the last reservation, clock, s; -1: a job has started since
-) = range(27)
-N_STATE = 27
+) = range(31)
+N_STATE = 31
 
 # state_replan_s
 REQUESTED, WAKE, BEGUN = range(3)

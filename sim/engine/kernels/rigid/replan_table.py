@@ -1,4 +1,9 @@
-"""Periodic planning: the table of reservations, of whole nodes from step to step of time."""
+"""Periodic planning: the table of reservations, of whole nodes from step to step of time.
+
+Slurm's steps say when a node is reserved, and how full the table is. Beside them stand the
+reservations themselves, by begin and by end: as a job is tried later and later, its time moves over
+them, and the nodes that are free all through it change by a few.
+"""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -10,13 +15,17 @@ from sim.engine.kernels.rigid.replan_nodes import NEVER, allow_usable, drop_clos
 from sim.engine.kernels.rigid.replan_registers import (
     CLOCK,
     DEPTH,
-    END_STEP,
     FIRST_STEP,
     HORIZON,
+    N_BEGUN,
+    N_OVER,
     N_RECORDS,
+    N_RESERVED,
     N_STEPS,
+    N_USABLE,
     RESERVED_FROM,
     RESOLUTION,
+    ROOM_BY,
     USABLE_WHEN,
     WINDOW,
 )
@@ -34,14 +43,16 @@ def begin_table(st, now):
     st.state_step_nodes[0, :] = 1
     st.state_replan[N_STEPS] = 1
     st.state_replan[N_RECORDS] = 1
+    st.state_replan[N_RESERVED] = 0
 
 
 @part
 def begin_search(st):
-    """Begin to look for nodes for another job: no step is in its time."""
+    """Begin to look for nodes for another job: no reservation is in its time."""
+    registers = st.state_replan
     st.state_node_held[:] = 0
-    st.state_replan[FIRST_STEP] = st.state_replan[END_STEP] = 0
-    st.state_replan[USABLE_WHEN] = NEVER
+    registers[FIRST_STEP] = registers[N_BEGUN] = registers[N_OVER] = 0
+    registers[USABLE_WHEN] = NEVER
 
 
 @part
@@ -52,17 +63,16 @@ def allow_unreserved(st, j, now, begin, end):
     from `begin` on, after which others of them are free, or 1 s after that of a window, if one
     closes any node; 0 for none.
     """
-    allowed, usable, held = st.state_node_allowed, st.state_node_usable, st.state_node_held
-    any_closed = False
-    if WINDOWS or st.state_replan[USABLE_WHEN] != (begin > now):
+    any_closed, is_new = False, WINDOWS or st.state_replan[USABLE_WHEN] != (begin > now)
+    if is_new:
         st.state_replan[USABLE_WHEN] = begin > now
         allow_usable(st, j, begin > now)
         any_closed = drop_closed(st, j, begin, end) if WINDOWS else False
-        usable[:] = allowed
+        st.state_node_usable[:] = st.state_node_allowed
     _move_search(st, begin, end)
-    later = _next_gain(st, end)
-    for node in range(len(allowed)):
-        allowed[node] = usable[node] & (held[node] == 0)
+    if is_new:
+        _allow_free(st)
+    later = _next_gain(st, begin, end)
     if WINDOWS and any_closed:
         opening = _look_again(st, j, begin)
         if opening < st.state_replan[HORIZON] and not 0 < later <= opening:
@@ -72,40 +82,85 @@ def allow_unreserved(st, j, now, begin, end):
 
 @inlined
 def _move_search(st, begin, end):
-    """Count the steps between two times in which each node is reserved."""
-    first, last = st.state_replan[FIRST_STEP], st.state_replan[END_STEP]
-    held, n_steps = st.state_node_held, st.state_replan[N_STEPS]
-    while last < n_steps and st.state_step_begin[last] <= end:
-        nodes = step_nodes(st, last)
-        for node in range(len(held)):
-            held[node] += nodes[node] == 0
-        last += 1
-    while first < last and step_end(st, first) <= begin:
-        nodes = step_nodes(st, first)
-        for node in range(len(held)):
-            held[node] -= nodes[node] == 0
-        first += 1
-    st.state_replan[FIRST_STEP], st.state_replan[END_STEP] = first, last
+    """Take the reservations that begin by `end` into the search, and those over by `begin` out."""
+    i, n = st.state_replan[N_BEGUN], st.state_replan[N_RESERVED]
+    while i < n and st.state_reserved_from[st.state_begins[i]] <= end:
+        _hold(st, st.state_begins[i])
+        i += 1
+    st.state_replan[N_BEGUN] = i
+    i = st.state_replan[N_OVER]
+    while i < n and st.state_reserved_until[st.state_ends[i]] <= begin:
+        _give_back(st, st.state_ends[i])
+        i += 1
+    st.state_replan[N_OVER] = i
+
+
+@part
+def _hold(st, reservation):
+    """Take a reservation into the search: its nodes are not allowed."""
+    held, allowed, by = st.state_node_held, st.state_node_allowed, st.state_node_by
+    first = st.state_reserved_node0[reservation]
+    for i in range(first, st.state_reserved_node0[reservation + 1]):
+        node = st.state_reserved_node[i]
+        held[node] += 1
+        st.state_replan[ROOM_BY] -= allowed[node] * by[node]
+        allowed[node] = 0
+
+
+@part
+def _give_back(st, reservation):
+    """Take a reservation out of the search: usable nodes that no other holds are allowed."""
+    held, allowed, by = st.state_node_held, st.state_node_allowed, st.state_node_by
+    first = st.state_reserved_node0[reservation]
+    for i in range(first, st.state_reserved_node0[reservation + 1]):
+        node = st.state_reserved_node[i]
+        held[node] -= 1
+        if held[node] == 0:
+            allowed[node] = st.state_node_usable[node]
+            st.state_replan[ROOM_BY] += allowed[node] * by[node]
 
 
 @inlined
-def _next_gain(st, end):
-    """Return the first end of a step of the search after which other usable nodes are free, or 0.
+def _allow_free(st):
+    """Allow the usable nodes that no reservation of the search holds, and add up their room."""
+    allowed, usable, held = st.state_node_allowed, st.state_node_usable, st.state_node_held
+    room = n_usable = 0
+    for node in range(len(allowed)):
+        allowed[node] = usable[node] & (held[node] == 0)
+        room += allowed[node] * st.state_node_by[node]
+        n_usable += usable[node]
+    st.state_replan[ROOM_BY], st.state_replan[N_USABLE] = room, n_usable
+
+
+@inlined
+def _next_gain(st, begin, end):
+    """Return the first end of a step after `begin` at which a usable node gets free, 0 for none.
 
     Up to the first step that begins after `end`.
     """
-    usable, free = st.state_node_usable, st.state_node_free
-    free[:] = 1
-    for k in range(st.state_replan[FIRST_STEP], st.state_replan[N_STEPS] - 1):
-        gained, current, after = 0, step_nodes(st, k), step_nodes(st, k + 1)
-        for node in range(len(free)):
-            free[node] &= current[node]
-            gained |= usable[node] & after[node] & ~free[node]
-        if gained:
+    k, n_steps = st.state_replan[FIRST_STEP], st.state_replan[N_STEPS]
+    while k < n_steps and step_end(st, k) <= begin:
+        k += 1
+    st.state_replan[FIRST_STEP] = k
+    while k + 1 < n_steps:
+        if st.state_step_frees[k + 1] and _frees_usable(st, k + 1):
             return step_end(st, k)
         if st.state_step_begin[k] > end:
-            break
+            return 0
+        k += 1
     return 0
+
+
+@part
+def _frees_usable(st, k):
+    """Tell whether a usable node gets free as step `k` begins; some node does."""
+    usable, freed = st.state_node_usable, 0
+    if st.state_replan[N_USABLE] == len(usable):
+        return True
+    current, before = step_nodes(st, k), step_nodes(st, k - 1)
+    for node in range(len(usable)):
+        freed |= usable[node] & current[node] & ~before[node]
+    return freed > 0
 
 
 @inlined
@@ -179,6 +234,7 @@ def reserve_chosen(st, begin, end):
     first = _cut(st, begin)
     last = _cut(st, end) if end < st.state_replan[HORIZON] else st.state_replan[N_STEPS]
     n_chosen, was_reserved = _list_chosen(st), False
+    _note_reservation(st, begin, min(end, st.state_replan[HORIZON]), n_chosen)
     for k in range(first, last):
         nodes = step_nodes(st, k)
         for i in range(n_chosen):
@@ -192,11 +248,34 @@ def reserve_chosen(st, begin, end):
     return True
 
 
+@inlined
+def _note_reservation(st, begin, end, n_chosen):
+    """Note a reservation of the chosen nodes, by its begin and by its end."""
+    n, first = st.state_replan[N_RESERVED], st.state_reserved_node0
+    st.state_reserved_from[n], st.state_reserved_until[n] = begin, end
+    for i in range(n_chosen):
+        st.state_reserved_node[first[n] + i] = st.state_chosen[i]
+    first[n + 1] = first[n] + n_chosen
+    _insert(st.state_begins, st.state_reserved_from, n)
+    _insert(st.state_ends, st.state_reserved_until, n)
+    st.state_replan[N_RESERVED] = n + 1
+
+
+@part
+def _insert(order, times, n):
+    """Insert `n` into an order of the numbers below it, by their times."""
+    k = n
+    while k > 0 and times[order[k - 1]] > times[n]:
+        order[k] = order[k - 1]
+        k -= 1
+    order[k] = n
+
+
 @part
 def _cut(st, time):
     """Return the step that begins at `time`; cut one in two if none does."""
     begin, row, n = st.state_step_begin, st.state_step_row, st.state_replan[N_STEPS]
-    k = n
+    frees, k = st.state_step_frees, n
     while begin[k - 1] > time:
         k -= 1
     if begin[k - 1] == time:
@@ -205,6 +284,7 @@ def _cut(st, time):
     for i in range(n, k, -1):
         begin[i] = begin[i - 1]
         row[i] = row[i - 1]
+        frees[i] = frees[i - 1]
     begin[k] = time
     row[k] = unused
     st.state_step_nodes[unused] = st.state_step_nodes[row[k - 1]]
@@ -215,18 +295,24 @@ def _cut(st, time):
 
 @part
 def _join(st, k):
-    """Join a step with the one before it, if the same nodes are reserved in both."""
+    """Join a step with the one before it, if the same nodes are reserved in both.
+
+    If not, note whether a node gets free as it begins.
+    """
     begin, row, n = st.state_step_begin, st.state_step_row, st.state_replan[N_STEPS]
     if not 0 < k < n:
         return
-    changed, current, before = 0, step_nodes(st, k), step_nodes(st, k - 1)
+    changed, freed, current, before = 0, 0, step_nodes(st, k), step_nodes(st, k - 1)
     for node in range(len(current)):
         changed |= current[node] ^ before[node]
+        freed |= current[node] & ~before[node]
+    st.state_step_frees[k] = freed
     if changed:
         return
     unused = row[k]
     for i in range(k, n - 1):
         begin[i] = begin[i + 1]
         row[i] = row[i + 1]
+        st.state_step_frees[i] = st.state_step_frees[i + 1]
     row[n - 1] = unused
     st.state_replan[N_STEPS] = n - 1
