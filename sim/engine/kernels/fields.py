@@ -63,6 +63,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_stage_job", "i4", "G", INPUT),
     ("w_stage_task0", "i8", "G+1", INPUT),
     ("w_stage_demand", "i8", "G:DEMANDS, R", INPUT),  # quanta; one row for a pool of slots
+    ("w_least_demand", "i8", "R", INPUT),  # of any task
     # w_stage_demand, but below any room for resources that do not decide what fits
     ("w_stage_fit", "i8", "G:DEMANDS, R", INPUT),
     ("w_stage_allowed", "i8", "G:CHOOSES", INPUT),  # classes of machines it may run on, as bits
@@ -440,6 +441,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_busy", "i1", "U:REPLANNED", 0),  # of slots
     ("state_node_completing", "i4", "U:REPLANNED", 0),  # tasks of jobs that it completes
     ("state_node_now", "i8", "U:REPLANNED, R", 0),  # free quanta
+    ("state_open", "i4", "U:REPLANNED", 0),  # nodes on which some task may fit now
     ("state_node_future", "i8", "U:REPLANNED, R", 0),  # after expected ends
     ("state_node_allowed", "i1", "U:REPLANNED", 0),  # for the job in question
     ("state_node_usable", "i1", "U:REPLANNED", 0),  # it may run there

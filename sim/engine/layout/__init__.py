@@ -181,6 +181,7 @@ def lay_out(
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
+        "w_least_demand": demand.min(axis=0),
         "w_stage_fit": required_free(demand, n_rigid, n_fit) if variable_ends else demand,
         "w_stage_pools": stage_pools if "CLASSES" in features else stage_pools[:1],
         "w_stage_kind": kind,

@@ -23,11 +23,11 @@ from sim.engine.kernels.rigid.replan_registers import (
     LINEAR,
     N_ENDED,
     N_EXPECTED,
+    N_OPEN,
     N_PASSED,
     ROOM_BY,
 )
 from sim.engine.kernels.state import CONSTRAINED, UNIT
-
 
 ITS_OWN, THEIRS = 0, 1
 """Rows of ``state_wants``: of the job that is planned, of a running one that ends."""
@@ -37,7 +37,9 @@ ITS_OWN, THEIRS = 0, 1
 def begin_ends(st, j):
     """Set the number of tasks of job `j` that fit each node now, before any running job ends."""
     first, now = st.state_node_first, st.state_node_now
-    for node in range(len(first)):
+    first[:] = 0
+    for i in range(st.state_replan[N_OPEN]):
+        node = st.state_open[i]
         first[node] = room_on(st, j, now, node)
         if CHOOSES and st.state_i[CONSTRAINED] and first[node] > 0:  # of each device, as now
             first[node] = min(first[node], n_by_devices(st, st.w_job_slot, j, node))

@@ -16,6 +16,7 @@ from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.rigid.replan_registers import (
     CLOCK,
     N_FREE,
+    N_OPEN,
     RESERVED_FROM,
 )
 from sim.engine.kernels.slot_counts import most_slots
@@ -60,6 +61,20 @@ def list_free(st):
         now[:] = st.state_mach_free
     st.state_replan[N_FREE] = n_free
     st.state_replan[RESERVED_FROM] = NEVER
+    n_open = 0
+    for node in range(len(now)):
+        st.state_open[n_open] = node
+        n_open += _is_open(st, node)
+    st.state_replan[N_OPEN] = n_open
+
+
+@inlined
+def _is_open(st, node):
+    """Tell whether the task that demands least of each resource fits a node now."""
+    for r in range(st.c_alignment_scale.shape[1]):
+        if st.w_least_demand[r] > st.state_node_now[node, r]:
+            return False
+    return True
 
 
 @part
@@ -124,8 +139,9 @@ def list_room(st, j):
             room[node] = allowed[node] * free[node, 0]
             total += room[node]
         return total
-    for node in range(len(room)):
-        room[node] = 0
+    room[:] = 0
+    for i in range(st.state_replan[N_OPEN]):
+        node = st.state_open[i]
         if allowed[node]:
             room[node] = room_on(st, j, free, node)
             if CHOOSES and st.state_i[CONSTRAINED] and room[node] > 0:  # of devices, as now

@@ -40,6 +40,7 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     HORIZON,  # its end, clock, s
     N_PLANS,
     N_FREE,  # free slots of a pool, in this cycle
+    N_OPEN,  # nodes on which some task may fit, in this cycle
     N_LISTED,  # jobs of the plan
     POSITION,  # of the next of them, if the plan sleeps; 0 if none is under way
     N_TRIED,
@@ -56,8 +57,8 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     N_USABLE,
     ROOM_BY,  # its tasks that fit the allowed nodes then
     RESERVED_FROM,  # begin of the last reservation, clock, s; -1: a job has started since
-) = range(31)
-N_STATE = 31
+) = range(32)
+N_STATE = 32
 
 # state_replan_s
 REQUESTED, WAKE, BEGUN = range(3)

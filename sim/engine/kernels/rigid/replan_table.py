@@ -98,26 +98,28 @@ def _move_search(st, begin, end):
 @part
 def _hold(st, reservation):
     """Take a reservation into the search: its nodes are not allowed."""
-    held, allowed, by = st.state_node_held, st.state_node_allowed, st.state_node_by
+    held, allowed, by, lost = st.state_node_held, st.state_node_allowed, st.state_node_by, 0
     first = st.state_reserved_node0[reservation]
     for i in range(first, st.state_reserved_node0[reservation + 1]):
         node = st.state_reserved_node[i]
         held[node] += 1
-        st.state_replan[ROOM_BY] -= allowed[node] * by[node]
+        lost += allowed[node] * by[node]
         allowed[node] = 0
+    st.state_replan[ROOM_BY] -= lost
 
 
 @part
 def _give_back(st, reservation):
     """Take a reservation out of the search: usable nodes that no other holds are allowed."""
-    held, allowed, by = st.state_node_held, st.state_node_allowed, st.state_node_by
+    held, allowed, by, gained = st.state_node_held, st.state_node_allowed, st.state_node_by, 0
     first = st.state_reserved_node0[reservation]
     for i in range(first, st.state_reserved_node0[reservation + 1]):
         node = st.state_reserved_node[i]
         held[node] -= 1
         if held[node] == 0:
             allowed[node] = st.state_node_usable[node]
-            st.state_replan[ROOM_BY] += allowed[node] * by[node]
+            gained += allowed[node] * by[node]
+    st.state_replan[ROOM_BY] += gained
 
 
 @inlined
