@@ -447,16 +447,18 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_usable", "i1", "U:REPLANNED", 0),  # it may run there
     ("state_node_barred", "i1", "U:REPLANNED", 0),  # others wait for it
     ("state_node_room", "i8", "U:REPLANNED", 0),  # its tasks that fit
-    # its tasks that fit now and after expected ends, whatever nodes are allowed; the nodes of each
-    # running job, and how many more fit there as it ends
-    ("state_node_first", "i8", "U:REPLANNED", 0),
-    ("state_node_later", "i8", "U:REPLANNED", 0),
-    ("state_node_by", "i8", "U:REPLANNED", 0),  # after those by some time
-    ("state_wants", "i8", "2, F", 0),  # of each task of the job, and of a running job, quanta
-    ("state_gain_end", "i4", "J:REPLANNED", 0),  # entry after those of each running job
-    ("state_gain_node", "i4", "T:REPLANNED", 0),
-    ("state_gain", "i8", "T:REPLANNED", 0),
     ("state_node_tasks", "i8", "U:REPLANNED", 0),  # its tasks that are placed there
+    # nodes of the running jobs, what is free on each then, and the end of each job's nodes
+    ("state_vacated_node", "i4", "S:REPLANNED", 0),
+    ("state_vacated_free", "i8", "S:REPLANNED, F", 0),
+    ("state_vacated_end", "i4", "J:REPLANNED", 0),
+    ("state_wants", "i8", "F", 0),  # of each of its tasks, quanta
+    # its tasks that fit each node now, by some time, and once the running jobs that were looked at
+    # have ended; and how many more as each of these ends
+    ("state_node_first", "i8", "U:REPLANNED", 0),
+    ("state_node_by", "i8", "U:REPLANNED", 0),
+    ("state_node_later", "i8", "U:REPLANNED", 0),
+    ("state_gain", "i8", "S:REPLANNED", 0),
     # rows of nodes with room: of each the first node and the one after the last; tasks that fit
     ("state_row_bound", "i4", "U+1:REPLANNED", 0),
     ("state_row_room", "i8", "U:REPLANNED", 0),  # 0 once it is taken

@@ -1,8 +1,9 @@
 """Periodic planning: when a job could start, as running jobs end one by one as expected.
 
-A job is tried with several sets of allowed nodes, as reservations end. How many of its tasks fit
-each node now, and how many more as each running job ends, does not depend on them: that is worked
-out once for all tries, as far as they look ahead.
+What is free as each running job ends is the same for all jobs that are planned, until one starts. A
+job is tried with several sets of allowed nodes, as reservations end. How many of its tasks fit each
+node now, and how many more as each running job ends, does not depend on them. So both are worked
+out once, as far as tries look ahead.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,6 +17,7 @@ from sim.engine.kernels.rigid.replan_nodes import (
     job_demand,
     job_width,
     room_on,
+    set_wants,
 )
 from sim.engine.kernels.rigid.replan_registers import (
     FIRST_WINDOW,
@@ -23,32 +25,27 @@ from sim.engine.kernels.rigid.replan_registers import (
     LINEAR,
     N_ENDED,
     N_EXPECTED,
+    N_KNOWN,
     N_OPEN,
     N_PASSED,
     ROOM_BY,
 )
 from sim.engine.kernels.state import CONSTRAINED, UNIT
 
-ITS_OWN, THEIRS = 0, 1
-"""Rows of ``state_wants``: of the job that is planned, of a running one that ends."""
-
 
 @inlined
 def begin_ends(st, j):
     """Set the number of tasks of job `j` that fit each node now, before any running job ends."""
     first, now = st.state_node_first, st.state_node_now
+    set_wants(st, j)
     first[:] = 0
     for i in range(st.state_replan[N_OPEN]):
         node = st.state_open[i]
         first[node] = room_on(st, j, now, node)
         if CHOOSES and st.state_i[CONSTRAINED] and first[node] > 0:  # of each device, as now
             first[node] = min(first[node], n_by_devices(st, st.w_job_slot, j, node))
-    for r in range(st.state_wants.shape[1]):
-        st.state_wants[ITS_OWN, r] = job_demand(st, j, r)
     st.state_node_later[:] = first
     st.state_node_by[:] = first
-    if not st.state_i[UNIT]:
-        st.state_node_future[:] = now
     st.state_replan[N_ENDED] = st.state_replan[N_PASSED] = 0
 
 
@@ -63,8 +60,8 @@ def may_start_by(st, j, time):
     while i < n and st.state_job_expected_end[running[i]] <= time:
         if i == st.state_replan[N_ENDED]:
             _end_next(st, j)
-        for k in range(_first_gain(st, i), st.state_gain_end[i]):
-            node = st.state_gain_node[k]
+        for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
+            node = st.state_vacated_node[k]
             by[node] += st.state_gain[k]
             st.state_replan[ROOM_BY] += allowed[node] * st.state_gain[k]
         i += 1
@@ -78,9 +75,10 @@ def expected_start(st, now, j, may_wait):
 
     Now, or at the expected end of a running job; -1 if it can't. Reservations are not looked at.
     """
-    width, room, allowed, fits_now = job_width(st, j), 0, st.state_node_allowed, st.state_node_first
-    for node in range(len(allowed)):
-        room += allowed[node] * fits_now[node]
+    width, room = job_width(st, j), 0
+    for k in range(st.state_replan[N_OPEN]):
+        node = st.state_open[k]
+        room += st.state_node_allowed[node] * st.state_node_first[node]
     if room >= width:
         return now, 0
     if not may_wait:
@@ -120,8 +118,8 @@ def choose_after(st, j, n_ended):
     for node in range(len(room)):
         room[node] = allowed[node] * st.state_node_first[node]
     if n_ended > 0:
-        for i in range(st.state_gain_end[n_ended - 1]):
-            node = st.state_gain_node[i]
+        for i in range(st.state_vacated_end[n_ended - 1]):
+            node = st.state_vacated_node[i]
             room[node] += allowed[node] * gains[i]
     choose_nodes(st, j)
 
@@ -135,54 +133,63 @@ def _gained(st, j, i):
     if i == st.state_replan[N_ENDED]:
         _end_next(st, j)
     gained = n_allowed = 0
-    for k in range(_first_gain(st, i), st.state_gain_end[i]):
-        is_allowed = st.state_node_allowed[st.state_gain_node[k]]
+    for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
+        is_allowed = st.state_node_allowed[st.state_vacated_node[k]]
         n_allowed += is_allowed
         gained += is_allowed * st.state_gain[k]
     return gained if n_allowed > 0 else -1
 
 
 @part
-def _first_gain(st, i):
-    """Return the first entry of running job `i`."""
-    return st.state_gain_end[i - 1] if i > 0 else 0
+def _first_vacated(st, i):
+    """Return the first entry of running job `i`: it has one for each of its nodes."""
+    return st.state_vacated_end[i - 1] if i > 0 else 0
 
 
 @inlined
 def _end_next(st, j):
     """Let the next running job end: note how many more tasks of job `j` fit each of its nodes."""
-    i, later, future = st.state_replan[N_ENDED], st.state_node_later, st.state_node_future
-    other, nodes = st.state_expected_jobs[i], st.state_task_node
-    n = _first_gain(st, i)
-    first = st.w_stage_task0[st.w_job_stage0[other]]
-    end = first + job_width(st, other)
-    wants = st.state_wants
-    for r in range(wants.shape[1]):
-        wants[THEIRS, r] = job_demand(st, other, r)
-    for entry in range(first, end):
-        node = nodes[entry]
-        more = 1
-        if not st.state_i[UNIT]:
-            for r in range(wants.shape[1]):
-                future[node, r] += wants[THEIRS, r]
-            if entry + 1 < end and nodes[entry + 1] == node:
-                continue
-            more = 0
-            if _fits_more(st, node):
-                more = room_on(st, j, future, node) - later[node]
+    i, later = st.state_replan[N_ENDED], st.state_node_later
+    if i == st.state_replan[N_KNOWN]:
+        _list_next(st)
+    for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
+        node, more = st.state_vacated_node[k], 0
+        if st.state_i[UNIT]:
+            more = 1
+        elif _fits_more(st, node, k):
+            more = room_on(st, j, st.state_vacated_free, k) - later[node]
         later[node] += more
-        st.state_gain_node[n] = node
-        st.state_gain[n] = more
-        n += 1
-    st.state_gain_end[i] = n
+        st.state_gain[k] = more
     st.state_replan[N_ENDED] = i + 1
 
 
 @part
-def _fits_more(st, node):
-    """Tell whether one more task fits a node than before a running job ended there."""
-    n_slots = st.state_node_later[node] + 1
-    for r in range(st.state_wants.shape[1]):
-        if n_slots * st.state_wants[ITS_OWN, r] > st.state_node_future[node, r]:
+def _fits_more(st, node, k):
+    """Tell whether one more task fits a node than before running job ended that vacates it, `k`."""
+    n_tasks = st.state_node_later[node] + 1
+    for r in range(len(st.state_wants)):
+        if n_tasks * st.state_wants[r] > st.state_vacated_free[k, r]:
             return False
     return True
+
+
+@inlined
+def _list_next(st):
+    """List the nodes of the next running job, with what is free on each once it has ended."""
+    i, nodes, future = st.state_replan[N_KNOWN], st.state_task_node, st.state_node_future
+    other, k = st.state_expected_jobs[i], _first_vacated(st, i)
+    first = st.w_stage_task0[st.w_job_stage0[other]]
+    end = first + job_width(st, other)
+    for task in range(first, end):
+        node = nodes[task]
+        if not st.state_i[UNIT]:
+            for r in range(len(st.state_wants)):
+                future[node, r] += job_demand(st, other, r)
+            if task + 1 < end and nodes[task + 1] == node:
+                continue
+            for r in range(len(st.state_wants)):
+                st.state_vacated_free[k, r] = future[node, r]
+        st.state_vacated_node[k] = node
+        k += 1
+    st.state_vacated_end[i] = k
+    st.state_replan[N_KNOWN] = i + 1

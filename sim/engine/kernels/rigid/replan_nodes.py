@@ -16,6 +16,7 @@ from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.rigid.replan_registers import (
     CLOCK,
     N_FREE,
+    N_KNOWN,
     N_OPEN,
     RESERVED_FROM,
 )
@@ -66,6 +67,14 @@ def list_free(st):
         st.state_open[n_open] = node
         n_open += _is_open(st, node)
     st.state_replan[N_OPEN] = n_open
+    forget_ends(st)
+
+
+@part
+def forget_ends(st):
+    """Forget what is free as running jobs end: it is worked out anew, from what is free now."""
+    st.state_node_future[:] = st.state_node_now
+    st.state_replan[N_KNOWN] = 0
 
 
 @inlined
@@ -139,6 +148,7 @@ def list_room(st, j):
             room[node] = allowed[node] * free[node, 0]
             total += room[node]
         return total
+    set_wants(st, j)
     room[:] = 0
     for i in range(st.state_replan[N_OPEN]):
         node = st.state_open[i]
@@ -151,18 +161,24 @@ def list_room(st, j):
 
 
 @part
-def room_on(st, j, free, node):
-    """Count the tasks of job `j` that fit what is free on a node."""
+def set_wants(st, j):
+    """Set what each task of job `j` takes, for `room_on`."""
+    for r in range(len(st.state_wants)):
+        st.state_wants[r] = job_demand(st, j, r)
+
+
+@part
+def room_on(st, j, free, row):
+    """Count the tasks of job `j`, whose wants are set, that fit what is free in a row."""
+    wants, room = st.state_wants, UNLIMITED
     if st.state_i[UNIT]:
-        return free[node, 0]
-    for r in range(st.c_alignment_scale.shape[1]):
-        if 0 < job_demand(st, j, r) > free[node, r]:
+        return free[row, 0]
+    for r in range(len(wants)):
+        if 0 < wants[r] > free[row, r]:
             return 0
-    room = UNLIMITED
-    for r in range(st.c_alignment_scale.shape[1]):
-        demand = job_demand(st, j, r)
-        if demand > 0:
-            room = min(room, free[node, r] // demand)
+    for r in range(len(wants)):
+        if wants[r] > 0:
+            room = min(room, free[row, r] // wants[r])
     if room == UNLIMITED:
         room = job_width(st, j)
     return min(room, 1) if st.w_job_one_per_node[j] else room
@@ -249,6 +265,7 @@ def take_chosen(st, j):
             entry += 1
     st.state_replan[N_FREE] -= job_width(st, j)
     st.state_replan[RESERVED_FROM] = NEVER
+    forget_ends(st)
 
 
 @part

@@ -47,18 +47,19 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     N_STARTED,
     IS_CHANGED,  # jobs or nodes have, since its part began
     IS_FULL,  # it tries no further jobs
-    N_ENDED,  # running jobs whose ends are worked out for the job in question
+    N_KNOWN,  # running jobs of which it is listed what they vacate
+    N_ENDED,  # those of them whose ends are worked out for the job in question
     N_PASSED,  # those of them that end by the time it is tried at
     FIRST_STEP,  # of the table that is not over when it is tried
     N_RESERVED,  # reservations; those that have begun by its end then, and are over by its begin
     N_BEGUN,
     N_OVER,
-    USABLE_WHEN,  # 0: the nodes usable now are listed, 1: those later, -1: none
+    HAS_USABLE,  # its usable nodes are listed
     N_USABLE,
     ROOM_BY,  # its tasks that fit the allowed nodes then
     RESERVED_FROM,  # begin of the last reservation, clock, s; -1: a job has started since
-) = range(32)
-N_STATE = 32
+) = range(33)
+N_STATE = 33
 
 # state_replan_s
 REQUESTED, WAKE, BEGUN = range(3)

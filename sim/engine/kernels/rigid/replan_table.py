@@ -11,11 +11,12 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.features import WINDOWS
-from sim.engine.kernels.rigid.replan_nodes import NEVER, allow_usable, drop_closed
+from sim.engine.kernels.rigid.replan_nodes import allow_usable, drop_closed
 from sim.engine.kernels.rigid.replan_registers import (
     CLOCK,
     DEPTH,
     FIRST_STEP,
+    HAS_USABLE,
     HORIZON,
     N_BEGUN,
     N_OVER,
@@ -26,7 +27,6 @@ from sim.engine.kernels.rigid.replan_registers import (
     RESERVED_FROM,
     RESOLUTION,
     ROOM_BY,
-    USABLE_WHEN,
     WINDOW,
 )
 from sim.engine.kernels.windows import next_begin, next_end
@@ -52,7 +52,7 @@ def begin_search(st):
     registers = st.state_replan
     st.state_node_held[:] = 0
     registers[FIRST_STEP] = registers[N_BEGUN] = registers[N_OVER] = 0
-    registers[USABLE_WHEN] = NEVER
+    registers[HAS_USABLE] = 0
 
 
 @part
@@ -63,9 +63,9 @@ def allow_unreserved(st, j, now, begin, end):
     from `begin` on, after which others of them are free, or 1 s after that of a window, if one
     closes any node; 0 for none.
     """
-    any_closed, is_new = False, WINDOWS or st.state_replan[USABLE_WHEN] != (begin > now)
+    any_closed, is_new = False, WINDOWS or not st.state_replan[HAS_USABLE]
     if is_new:
-        st.state_replan[USABLE_WHEN] = begin > now
+        st.state_replan[HAS_USABLE] = 1
         allow_usable(st, j, begin > now)
         any_closed = drop_closed(st, j, begin, end) if WINDOWS else False
         st.state_node_usable[:] = st.state_node_allowed
