@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import time
 from pathlib import Path
 
 from benchmarks.real import processes
 from benchmarks.real.slurm import accounting, batch, cluster
-from benchmarks.real.slurm.sites import changes, plan, run, shape, submissions
+from benchmarks.real.slurm.sites import changes, export, plan, run, shape, submissions
 from benchmarks.real.slurm.sites.plan import SiteRun
 
 BETWEEN_S = 90.0
@@ -30,9 +31,14 @@ def main() -> int:
     every.add_argument("--runs", type=int, default=plan.N_RUNS, help="repetitions of each")
     every.add_argument("--at-once", type=int, default=2, help="clusters side by side")
     every.add_argument("--hours", type=float, default=24.0, help="begin no run after that")
-    for verb in (single, every):
+    copy = verbs.add_parser("keep", help="copy finished runs into the project")
+    copy.add_argument("--into", type=Path, default=plan.KEPT)
+    for verb in (single, every, copy):
         verb.add_argument("--out", type=Path, required=True, help="folder of the runs")
     words = parser.parse_args()
+    if words.verb == "keep":
+        print(f"{keep(words.out, words.into)} runs in {words.into}")
+        return 0
     if lacking := [*cluster.missing(), *accounting.missing()]:
         print(f"skipped: {', '.join(lacking)} not found")
         print("Debian: slurm-wlm, slurmdbd, mariadb-server, munge, faketime")
@@ -50,6 +56,16 @@ def main() -> int:
     runs = plan.planned(words.workloads or list(plan.WORKLOADS), words.runs)
     until_s = time.time() + 3600 * words.hours
     return int(batch.make(runs, begin, words.out, words.at_once, until_s, BETWEEN_S) > 0)
+
+
+def keep(out: Path, target: Path) -> int:
+    """Copy the finished runs; return how many there are."""
+    finished = [a_run for a_run in plan.planned(list(plan.WORKLOADS)) if a_run.is_done(out)]
+    for a_run in finished:
+        a_run.folder(target).mkdir(parents=True, exist_ok=True)
+        for name in (*(f"{file}.gz" for file in export.FILES), export.ABOUT):
+            shutil.copyfile(a_run.folder(out) / name, a_run.folder(target) / name)
+    return len(finished)
 
 
 def make(a_run: SiteRun, out: Path) -> None:

@@ -56,11 +56,11 @@ def write(started: Cluster, target: Path, begin: str, end: str, about: dict[str,
         texts["reservation.txt"] = shown.read_text()
         shown.unlink()
     for name in FILES:
-        _write(target / f"{name}.gz", _anonymous(texts[name], started.folder))
+        _write(target / f"{name}.gz", anonymous(texts[name], started.folder))
     (target / ABOUT).write_text(json.dumps(about, indent=1) + "\n")
 
 
-def _anonymous(text: str, folder: Path) -> str:
+def anonymous(text: str, folder: Path) -> str:
     """Return a text without the names of this machine and of the run's folder."""
     host = re.escape(socket.gethostname().split(".")[0])
     return re.sub(rf"\b{host}\b", "host", text.replace(str(folder), "/var/site"))

@@ -25,6 +25,8 @@ JUDGED = {
 """Workloads on which nothing is developed."""
 WORKLOADS = DEVELOPED | JUDGED
 N_RUNS = 2
+KEPT = Path(__file__).resolve().parents[4] / "tests" / "real" / "sites"
+"""Folder of the runs in the project."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ import numpy as np
 import policies
 from sim.base.arrays import F8
 from sim.engine.simulate import simulate
-from sim.traces.slurm_site.site import Site, read_site
+from sim.traces.sites.site import Site
+from sim.traces.slurm_site.site import read_site
 from sim.workload.tables import names, values
 from sim.workload.workload import Workload
 from sweep.grid import clusters
