@@ -397,7 +397,7 @@ def _plan_job(st, now, j, may_wait):
         begin = later
         later = allow_unreserved(st, j, now, begin, max(begin, now) + limit)
         may_retry = later > 0 and may_wait
-        if not st.state_node_allowed.any():
+        if not (was_tried and may_retry) and not st.state_node_allowed.any():
             if may_retry:
                 continue
             return NEVER, was_tried

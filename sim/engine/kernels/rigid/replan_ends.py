@@ -74,41 +74,94 @@ def expected_start(st, now, j, may_wait):
     """Return when job `j` could start on the allowed nodes, s, and how many running jobs end first.
 
     Now, or at the expected end of a running job; -1 if it can't. Reservations are not looked at.
+    Ends are taken together in windows, the first from the first running job on that has an allowed
+    node: a window ends with one that has, if the next one ends later.
     """
-    width, room = job_width(st, j), 0
-    for k in range(st.state_replan[N_OPEN]):
-        node = st.state_open[k]
-        room += st.state_node_allowed[node] * st.state_node_first[node]
-    if room >= width:
+    if st.state_replan[ROOM_BY] >= job_width(st, j) and _fits_now(st, j):
         return now, 0
     if not may_wait:
         return NEVER, 0
-    running = st.state_expected_jobs
-    first, aligned, n = st.p_replan[FIRST_WINDOW], 0, st.state_replan[N_EXPECTED]
-    window, i = first, 0
-    while i < n:
-        last = NEVER
-        while i < n:
-            end = st.state_job_expected_end[running[i]]
-            gained = _gained(st, j, i)
-            i += 1
-            if gained < 0:
-                continue  # passed over, whatever its end
-            last = end
-            if aligned == 0:
-                aligned = last + first - last % first
-            room += gained
-            if i < n and st.state_job_expected_end[running[i]] > aligned + window:
-                break  # by the next running job, wherever it runs
-        if last == NEVER:
-            return NEVER, 0
+    n_least, n = _least_ended(st, j), st.state_replan[N_EXPECTED]
+    if n_least < 0:
+        return NEVER, 0
+    first, i = st.p_replan[FIRST_WINDOW], _next_allowed(st, j, 0)
+    aligned = _end_of(st, i)
+    aligned += first - aligned % first
+    window = first
+    while True:
+        i = _next_allowed(st, j, _last_by(st, i, aligned + window)) + 1
+        if i >= n_least:
+            last = _end_of(st, _last_allowed(st, j, min(i, n) - 1))
+            return last if last > now else max(last + st.p_replan[KILL_WAIT], now + 1), min(i, n)
         while True:
             window += st.p_replan[LINEAR] if st.p_replan[LINEAR] > 0 else window
-            if i == n or st.state_job_expected_end[running[i]] <= aligned + window:
+            if _end_of(st, i) <= aligned + window:
                 break
-        if room >= width:
-            return last if last > now else max(last + st.p_replan[KILL_WAIT], now + 1), i
-    return NEVER, 0
+
+
+@inlined
+def _fits_now(st, j):
+    """Tell whether job `j` fits the allowed nodes before any running job ends."""
+    room = 0
+    for k in range(st.state_replan[N_OPEN]):
+        node = st.state_open[k]
+        room += st.state_node_allowed[node] * st.state_node_first[node]
+    return room >= job_width(st, j)
+
+
+@inlined
+def _least_ended(st, j):
+    """Return the least number of running jobs that end before job `j` fits, -1 if it never does.
+
+    Their room by the time at which it is tried is known.
+    """
+    width, room, i = job_width(st, j), st.state_replan[ROOM_BY], st.state_replan[N_PASSED]
+    while room < width:
+        if i == st.state_replan[N_EXPECTED]:
+            return -1
+        room += max(_gained(st, j, i), 0)
+        i += 1
+    while True:
+        gained = max(_gained(st, j, i - 1), 0)
+        if room - gained < width:
+            return i
+        room -= gained
+        i -= 1
+
+
+@part
+def _next_allowed(st, j, i):
+    """Return the first running job from the `i`-th on that has an allowed node; or their number."""
+    while i < st.state_replan[N_EXPECTED] and _gained(st, j, i) < 0:
+        i += 1
+    return i
+
+
+@inlined
+def _last_allowed(st, j, i):
+    """Return the last running job up to the `i`-th that has an allowed node; there is one."""
+    while _gained(st, j, i) < 0:
+        i -= 1
+    return i
+
+
+@inlined
+def _last_by(st, i, time):
+    """Return the last running job that ends by `time`, or the `i`-th."""
+    end = st.state_replan[N_EXPECTED]
+    while i + 1 < end:
+        middle = (i + end) // 2
+        if _end_of(st, middle) <= time:
+            i = middle
+        else:
+            end = middle
+    return i
+
+
+@part
+def _end_of(st, i):
+    """Return the expected end of the `i`-th running job, s."""
+    return st.state_job_expected_end[st.state_expected_jobs[i]]
 
 
 @part
@@ -130,7 +183,7 @@ def _gained(st, j, i):
 
     -1 if none of them is allowed.
     """
-    if i == st.state_replan[N_ENDED]:
+    while st.state_replan[N_ENDED] <= i:
         _end_next(st, j)
     gained = n_allowed = 0
     for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
