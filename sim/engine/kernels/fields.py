@@ -453,12 +453,15 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_vacated_free", "i8", "S:REPLANNED, F", 0),
     ("state_vacated_end", "i4", "J:REPLANNED", 0),
     ("state_wants", "i8", "F", 0),  # of each of its tasks, quanta
-    # its tasks that fit each node now, by some time, and once the running jobs that were looked at
-    # have ended; and how many more as each of these ends
-    ("state_node_first", "i8", "U:REPLANNED", 0),
-    ("state_node_by", "i8", "U:REPLANNED", 0),
-    ("state_node_later", "i8", "U:REPLANNED", 0),
-    ("state_gain", "i8", "S:REPLANNED", 0),
+    ("state_node_by", "i8", "U:REPLANNED", 0),  # its tasks that fit by some time
+    # kept for some kinds of like jobs: the kind, the running jobs whose ends were looked at, tasks
+    # that fit each node now and after these ends, and how many more as each of them ends
+    ("w_job_like", "i4", "J:REPLANNED", INPUT),
+    ("state_like", "i4", "*", INPUT),
+    ("state_like_ended", "i4", "*", INPUT),
+    ("state_node_first", "i8", "*, *", INPUT),
+    ("state_node_later", "i8", "*, *", INPUT),
+    ("state_gain", "i8", "*, *", INPUT),
     # rows of nodes with room: of each the first node and the one after the last; tasks that fit
     ("state_row_bound", "i4", "U+1:REPLANNED", 0),
     ("state_row_room", "i8", "U:REPLANNED", 0),  # 0 once it is taken

@@ -22,8 +22,8 @@ from sim.engine.kernels.rigid.replan_nodes import (
 from sim.engine.kernels.rigid.replan_registers import (
     FIRST_WINDOW,
     KILL_WAIT,
+    LIKE,
     LINEAR,
-    N_ENDED,
     N_EXPECTED,
     N_KNOWN,
     N_OPEN,
@@ -36,17 +36,27 @@ from sim.engine.kernels.state import CONSTRAINED, UNIT
 @inlined
 def begin_ends(st, j):
     """Set the number of tasks of job `j` that fit each node now, before any running job ends."""
-    first, now = st.state_node_first, st.state_node_now
+    kinds, row = st.state_like, st.w_job_like[j] % len(st.state_like)
     set_wants(st, j)
+    if kinds[row] != st.w_job_like[j]:
+        kinds[row] = st.w_job_like[j]
+        _count_first(st, j, row)
+    st.state_node_by[:] = st.state_node_first[row]
+    st.state_replan[LIKE], st.state_replan[N_PASSED] = row, 0
+
+
+@inlined
+def _count_first(st, j, row):
+    """Count the tasks like those of job `j` that fit each node now."""
+    first, now = st.state_node_first[row], st.state_node_now
     first[:] = 0
     for i in range(st.state_replan[N_OPEN]):
         node = st.state_open[i]
         first[node] = room_on(st, j, now, node)
         if CHOOSES and st.state_i[CONSTRAINED] and first[node] > 0:  # of each device, as now
             first[node] = min(first[node], n_by_devices(st, st.w_job_slot, j, node))
-    st.state_node_later[:] = first
-    st.state_node_by[:] = first
-    st.state_replan[N_ENDED] = st.state_replan[N_PASSED] = 0
+    st.state_node_later[row] = first
+    st.state_like_ended[row] = 0
 
 
 @part
@@ -56,14 +66,14 @@ def may_start_by(st, j, time):
     If not, `expected_start` is later. Of one job the time only gets later.
     """
     i, by, allowed = st.state_replan[N_PASSED], st.state_node_by, st.state_node_allowed
-    running, n = st.state_expected_jobs, st.state_replan[N_EXPECTED]
+    row, running, n = st.state_replan[LIKE], st.state_expected_jobs, st.state_replan[N_EXPECTED]
     while i < n and st.state_job_expected_end[running[i]] <= time:
-        if i == st.state_replan[N_ENDED]:
+        if i == st.state_like_ended[row]:
             _end_next(st, j)
         for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
             node = st.state_vacated_node[k]
-            by[node] += st.state_gain[k]
-            st.state_replan[ROOM_BY] += allowed[node] * st.state_gain[k]
+            by[node] += st.state_gain[row, k]
+            st.state_replan[ROOM_BY] += allowed[node] * st.state_gain[row, k]
         i += 1
     st.state_replan[N_PASSED] = i
     return st.state_replan[ROOM_BY] >= job_width(st, j)
@@ -84,14 +94,14 @@ def expected_start(st, now, j, may_wait):
     n_least, n = _least_ended(st, j), st.state_replan[N_EXPECTED]
     if n_least < 0:
         return NEVER, 0
-    first, i = st.p_replan[FIRST_WINDOW], _next_allowed(st, j, 0)
+    first, i = st.p_replan[FIRST_WINDOW], _next_allowed(st, 0)
     aligned = _end_of(st, i)
     aligned += first - aligned % first
     window = first
     while True:
-        i = _next_allowed(st, j, _last_by(st, i, aligned + window)) + 1
+        i = _next_allowed(st, _last_by(st, i, aligned + window)) + 1
         if i >= n_least:
-            last = _end_of(st, _last_allowed(st, j, min(i, n) - 1))
+            last = _end_of(st, _last_allowed(st, min(i, n) - 1))
             return last if last > now else max(last + st.p_replan[KILL_WAIT], now + 1), min(i, n)
         while True:
             window += st.p_replan[LINEAR] if st.p_replan[LINEAR] > 0 else window
@@ -102,10 +112,10 @@ def expected_start(st, now, j, may_wait):
 @inlined
 def _fits_now(st, j):
     """Tell whether job `j` fits the allowed nodes before any running job ends."""
-    room = 0
+    room, row = 0, st.state_replan[LIKE]
     for k in range(st.state_replan[N_OPEN]):
         node = st.state_open[k]
-        room += st.state_node_allowed[node] * st.state_node_first[node]
+        room += st.state_node_allowed[node] * st.state_node_first[row, node]
     return room >= job_width(st, j)
 
 
@@ -119,10 +129,10 @@ def _least_ended(st, j):
     while room < width:
         if i == st.state_replan[N_EXPECTED]:
             return -1
-        room += max(_gained(st, j, i), 0)
+        room += _gained(st, j, i)
         i += 1
     while True:
-        gained = max(_gained(st, j, i - 1), 0)
+        gained = _gained(st, j, i - 1)
         if room - gained < width:
             return i
         room -= gained
@@ -130,17 +140,17 @@ def _least_ended(st, j):
 
 
 @part
-def _next_allowed(st, j, i):
+def _next_allowed(st, i):
     """Return the first running job from the `i`-th on that has an allowed node; or their number."""
-    while i < st.state_replan[N_EXPECTED] and _gained(st, j, i) < 0:
+    while i < st.state_replan[N_EXPECTED] and not _has_allowed(st, i):
         i += 1
     return i
 
 
 @inlined
-def _last_allowed(st, j, i):
+def _last_allowed(st, i):
     """Return the last running job up to the `i`-th that has an allowed node; there is one."""
-    while _gained(st, j, i) < 0:
+    while not _has_allowed(st, i):
         i -= 1
     return i
 
@@ -167,30 +177,38 @@ def _end_of(st, i):
 @part
 def choose_after(st, j, n_ended):
     """Choose nodes for job `j` among the allowed ones, after the first running jobs have ended."""
-    room, allowed, gains = st.state_node_room, st.state_node_allowed, st.state_gain
+    room, allowed, row = st.state_node_room, st.state_node_allowed, st.state_replan[LIKE]
     for node in range(len(room)):
-        room[node] = allowed[node] * st.state_node_first[node]
+        room[node] = allowed[node] * st.state_node_first[row, node]
     if n_ended > 0:
+        while st.state_like_ended[row] < n_ended:
+            _end_next(st, j)
         for i in range(st.state_vacated_end[n_ended - 1]):
             node = st.state_vacated_node[i]
-            room[node] += allowed[node] * gains[i]
+            room[node] += allowed[node] * st.state_gain[row, i]
     choose_nodes(st, j)
 
 
 @part
 def _gained(st, j, i):
-    """Return how many more tasks of job `j` fit the allowed nodes of running job `i` as it ends.
-
-    -1 if none of them is allowed.
-    """
-    while st.state_replan[N_ENDED] <= i:
+    """Return how many more tasks of job `j` fit the allowed nodes of running job `i` as it ends."""
+    gained, row = 0, st.state_replan[LIKE]
+    while st.state_like_ended[row] <= i:
         _end_next(st, j)
-    gained = n_allowed = 0
     for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
-        is_allowed = st.state_node_allowed[st.state_vacated_node[k]]
-        n_allowed += is_allowed
-        gained += is_allowed * st.state_gain[k]
-    return gained if n_allowed > 0 else -1
+        gained += st.state_node_allowed[st.state_vacated_node[k]] * st.state_gain[row, k]
+    return gained
+
+
+@part
+def _has_allowed(st, i):
+    """Tell whether running job `i` has an allowed node."""
+    while st.state_replan[N_KNOWN] <= i:
+        _list_next(st)
+    for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
+        if st.state_node_allowed[st.state_vacated_node[k]]:
+            return True
+    return False
 
 
 @part
@@ -199,34 +217,34 @@ def _first_vacated(st, i):
     return st.state_vacated_end[i - 1] if i > 0 else 0
 
 
-@inlined
+@part
 def _end_next(st, j):
     """Let the next running job end: note how many more tasks of job `j` fit each of its nodes."""
-    i, later = st.state_replan[N_ENDED], st.state_node_later
+    row = st.state_replan[LIKE]
+    i, later = st.state_like_ended[row], st.state_node_later[row]
     if i == st.state_replan[N_KNOWN]:
         _list_next(st)
     for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
         node, more = st.state_vacated_node[k], 0
         if st.state_i[UNIT]:
             more = 1
-        elif _fits_more(st, node, k):
+        elif _fits_more(st, later[node] + 1, k):
             more = room_on(st, j, st.state_vacated_free, k) - later[node]
         later[node] += more
-        st.state_gain[k] = more
-    st.state_replan[N_ENDED] = i + 1
+        st.state_gain[row, k] = more
+    st.state_like_ended[row] = i + 1
 
 
 @part
-def _fits_more(st, node, k):
-    """Tell whether one more task fits a node than before running job ended that vacates it, `k`."""
-    n_tasks = st.state_node_later[node] + 1
+def _fits_more(st, n_tasks, k):
+    """Tell whether so many tasks fit a node once the running job has ended that vacates it, `k`."""
     for r in range(len(st.state_wants)):
         if n_tasks * st.state_wants[r] > st.state_vacated_free[k, r]:
             return False
     return True
 
 
-@inlined
+@part
 def _list_next(st):
     """List the nodes of the next running job, with what is free on each once it has ended."""
     i, nodes, future = st.state_replan[N_KNOWN], st.state_task_node, st.state_node_future

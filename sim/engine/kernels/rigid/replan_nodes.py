@@ -73,6 +73,7 @@ def list_free(st):
 @part
 def forget_ends(st):
     """Forget what is free as running jobs end: it is worked out anew, from what is free now."""
+    st.state_like[:] = -1
     st.state_node_future[:] = st.state_node_now
     st.state_replan[N_KNOWN] = 0
 

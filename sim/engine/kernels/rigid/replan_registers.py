@@ -48,8 +48,8 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     IS_CHANGED,  # jobs or nodes have, since its part began
     IS_FULL,  # it tries no further jobs
     N_KNOWN,  # running jobs of which it is listed what they vacate
-    N_ENDED,  # those of them whose ends are worked out for the job in question
-    N_PASSED,  # those of them that end by the time it is tried at
+    LIKE,  # row of what is kept for jobs like the one in question
+    N_PASSED,  # running jobs that end by the time it is tried at
     FIRST_STEP,  # of the table that is not over when it is tried
     N_RESERVED,  # reservations; those that have begun by its end then, and are over by its begin
     N_BEGUN,
