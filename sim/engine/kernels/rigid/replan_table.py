@@ -98,11 +98,11 @@ def _move_search(st, begin, end):
 @part
 def _hold(st, reservation):
     """Take a reservation into the search: its nodes are not allowed."""
-    held, allowed, by, lost = st.state_node_held, st.state_node_allowed, st.state_node_by, 0
+    counts, allowed, by, lost = st.state_node_held, st.state_node_allowed, st.state_node_by, 0
     first = st.state_reserved_node0[reservation]
     for i in range(first, st.state_reserved_node0[reservation + 1]):
         node = st.state_reserved_node[i]
-        held[node] += 1
+        counts[node] += 1
         lost += allowed[node] * by[node]
         allowed[node] = 0
     st.state_replan[ROOM_BY] -= lost
@@ -111,12 +111,12 @@ def _hold(st, reservation):
 @part
 def _give_back(st, reservation):
     """Take a reservation out of the search: usable nodes that no other holds are allowed."""
-    held, allowed, by, gained = st.state_node_held, st.state_node_allowed, st.state_node_by, 0
+    counts, allowed, by, gained = st.state_node_held, st.state_node_allowed, st.state_node_by, 0
     first = st.state_reserved_node0[reservation]
     for i in range(first, st.state_reserved_node0[reservation + 1]):
         node = st.state_reserved_node[i]
-        held[node] -= 1
-        if held[node] == 0:
+        counts[node] -= 1
+        if counts[node] == 0:
             allowed[node] = st.state_node_usable[node]
             gained += allowed[node] * by[node]
     st.state_replan[ROOM_BY] += gained
@@ -125,10 +125,10 @@ def _give_back(st, reservation):
 @inlined
 def _allow_free(st):
     """Allow the usable nodes that no reservation of the search holds, and add up their room."""
-    allowed, usable, held = st.state_node_allowed, st.state_node_usable, st.state_node_held
+    allowed, usable, counts = st.state_node_allowed, st.state_node_usable, st.state_node_held
     room = n_usable = 0
     for node in range(len(allowed)):
-        allowed[node] = usable[node] & (held[node] == 0)
+        allowed[node] = usable[node] & (counts[node] == 0)
         room += allowed[node] * st.state_node_by[node]
         n_usable += usable[node]
     st.state_replan[ROOM_BY], st.state_replan[N_USABLE] = room, n_usable
