@@ -7,7 +7,7 @@ policy is judged one step at a time, without the chaos of a whole run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,8 +40,10 @@ class Trial:
     waiting : (W,) int64
         Rows of the jobs that were eligible and waited.
     started : (N,) int64
-        Rows of those that the policy starts.
-    machines : tuple of tuple of int
+        Rows of those that the policy starts: of periodic planning, in a pass of its main loop.
+    planned : (P,) int64
+        Rows of those that a plan starts thereafter.
+    machines : dict of int to tuple of int
         Machines of each of these, ascending.
     late : (L,) int64
         Rows of the pinned jobs that are not placed yet, though their time has come.
@@ -50,7 +52,8 @@ class Trial:
     time_s: float
     waiting: I8
     started: I8
-    machines: tuple[tuple[int, ...], ...]
+    planned: I8
+    machines: Mapping[int, tuple[int, ...]]
     late: I8
 
 
@@ -102,20 +105,38 @@ def trials(
         waiting = (arrays["state_job_ready_head"] >= 0) & (arrays["state_job_wait_queue"] >= 0)
         waiting &= ~before
         late = _late(arrays, state, zero_s)
-        arrays["state_i"][layout.TRIES] = 1
-        run(record, changed, -2)
-        started = np.flatnonzero(_has_begun(arrays) & ~before)
+        started, planned = (_try(run, record, changed, arrays, number) for number in (_PASS, _PLAN))
+        both = np.concatenate([started, planned]).tolist()
         yield Trial(
             arrays["state_f"].item(layout.NOW) + zero_s,
             np.flatnonzero(waiting),
             started,
-            tuple(_machines(arrays, task0, j) for j in started.tolist()),
+            planned,
+            {j: _machines(arrays, task0, j) for j in both},
             late,
         )
         saved.restore()
         code = alternate(run, record, changed, opened, recorder, policy, [], first=-2)
     if code == kernel.WRONG:
         raise AccountError(broken_account(arrays))
+
+
+_PASS, _PLAN = 1, 2
+"""Values of TRIES."""
+
+
+def _try(
+    run: Callable[..., int],
+    record: Any,
+    changed: I4,
+    arrays: Mapping[str, NDArray[Any]],
+    number: int,
+) -> I8:
+    """Let the policy place jobs; return the rows of those that it starts."""
+    before = _has_begun(arrays)
+    arrays["state_i"][layout.TRIES] = number
+    run(record, changed, -2)
+    return np.flatnonzero(_has_begun(arrays) & ~before)
 
 
 def _has_begun(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:

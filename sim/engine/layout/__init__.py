@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from sim.engine.layout.columns import (
     scale_fields,
     weighted_work,
 )
-from sim.engine.layout.features import event_capacity, registers, select_features
+from sim.engine.layout.features import event_capacity, may_share, registers, select_features
 from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.partitions import tiers_in_order
 from sim.engine.layout.pins import pin_fields
@@ -95,7 +96,7 @@ def lay_out(
     set_registers(flags, columns, cluster, plan, resources, quantum)
     groups, in_pools = cap_groups(columns, cluster), len(np.unique(mach_pool)) > 1
     features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
-    features = shared if features < shared else features
+    features = shared if may_share(features, shared) else features
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.preemption is not None or bool(len(cluster.outages))
@@ -294,8 +295,9 @@ def allocate(
 ) -> dict[str, NDArray[Any]]:
     """Return all fields in their order: `inputs`, and the others at their initial values."""
     fields, left = {}, set(inputs)
-    for name, code, dims, fill in FIELDS:
-        shape = [_extent(dim.strip(), sizes, conditions_met) for dim in dims.split(",")]
+    extents = {dim: _extent(dim, sizes, conditions_met) for dim in {*chain(*_DIMS)}}
+    for (name, code, dims, fill), axes in zip(FIELDS, _DIMS, strict=True):
+        shape = [extents[dim] for dim in axes]
         if fill is not None:
             fields[name] = filled(shape, fill, code)  # type: ignore[arg-type]  # none is *
             continue
@@ -303,12 +305,19 @@ def allocate(
             raise ValueError(f"no value for the field {name}")
         left.remove(name)
         array = inputs[name]
-        if any(n not in (length, None) for n, length in zip(shape, array.shape, strict=False)):
+        if tuple(shape) != array.shape and not _fits(array, shape):
             raise ValueError(f"{name} has shape {array.shape}; FIELDS says {dims}: {shape}")
         fields[name] = _frozen(array) if name.startswith(READ_ONLY) else array
     if left:
         raise ValueError(f"no fields, or fields with an initial value in FIELDS: {sorted(left)}")
     return fields
+
+
+_DIMS = tuple(tuple(dim.strip() for dim in dims.split(",")) for _, _, dims, _ in FIELDS)
+
+
+def _fits(array: NDArray[Any], shape: Sequence[int | None]) -> bool:
+    return all(n in (length, None) for n, length in zip(shape, array.shape, strict=False))
 
 
 def _extent(dim: str, sizes: Mapping[str, int], conditions_met: Collection[str]) -> int | None:

@@ -34,6 +34,8 @@ _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
 _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES, has.PINS}
 """Features with which each task moves by itself."""
+_WAYS = {str(way) for way in (has.REPLANS, has.STRICT, has.CLASSES, has.SKIP)}
+"""Features of which a loop does what the first one says."""
 _WIDE_BATCHES = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
 _WIDE = {*_WIDE_BATCHES, has.VARIABLE_ENDS, has.CHOOSES}
 """Features of wide variants. Those that few runs have are not among them: caps, quotas, releases,
@@ -57,6 +59,11 @@ def select_features(
     needed = _needed(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
     checks = {has.CHECKS} if is_checked() else set()
     return frozenset(str(feature) for feature in _rounded(needed) | checks)
+
+
+def may_share(features: frozenset[str], loop: frozenset[str]) -> bool:
+    """Check that a loop of more features places tasks in the way of a run with `features`."""
+    return features < loop and features & _WAYS == loop & _WAYS
 
 
 def is_checked() -> bool:

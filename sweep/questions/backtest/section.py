@@ -146,6 +146,8 @@ def _groups(record: Mapping[str, Any], table: pa.Table | None) -> list[Section]:
     tables = []
     for by in dict.fromkeys(row["by"] for row in rows):
         own = sorted((row for row in rows if row["by"] == by), key=lambda row: -row["jobs"])
+        if len(own) < 2:
+            continue
         body = tuple(
             (
                 row["group"],

@@ -9,7 +9,6 @@ changes all that follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -153,9 +152,9 @@ def judge(
     broken: list[tuple[int, int]] = []
     late: set[int] = set()
     number, until_s = -1, -np.inf
-    pins = _pins(model, state.machine)
+    pins = _pins(model, rows, state.machine)
     for trial in trials(*model, state, shared=shared):
-        started = rows[trial.started]
+        started = rows[_starts(trial, rows, start_s)]
         is_right = (start_s[started] >= trial.time_s) & (start_s[started] <= trial.time_s + cycle_s)
         late |= {*rows[trial.late].tolist()}
         if trial.time_s in quiet_s:
@@ -164,7 +163,10 @@ def judge(
             continue
         if trial.time_s > until_s:
             number, until_s = number + 1, trial.time_s + cycle_s
-        _note_found(matches, trial, rows, is_right, pins)
+        nodes = {int(rows[j]): frozenset(placed) for j, placed in trial.machines.items()}
+        for j in started[is_right].tolist():
+            if matches[j] >= 0:
+                matches[j] = max(int(matches[j]), 2 if nodes[j] == pins[j] else 1)
         false |= dict.fromkeys((number, j) for j in started[~is_right].tolist())
     return Steps(
         matches,
@@ -175,22 +177,25 @@ def judge(
     )
 
 
-def _note_found(
-    matches: Any, trial: Trial, rows: I8, is_right: Any, pins: Mapping[int, frozenset[int]]
-) -> None:
-    for j, machines, right in zip(
-        trial.started.tolist(), trial.machines, is_right.tolist(), strict=True
-    ):
-        row = int(rows[j])
-        if right and matches[row] >= 0:
-            matches[row] = max(int(matches[row]), 2 if frozenset(machines) == pins.get(j) else 1)
+def _starts(trial: Trial, rows: I8, start_s: F8) -> I8:
+    """Return what counts of a trial: a pass, and a plan behind it.
+
+    A plan is made at another time than a pass that starts jobs, in the state that these make. It
+    counts with it if the log itself has starts at that time that the pass does not have.
+    """
+    passed = trial.started
+    now = np.flatnonzero(start_s == trial.time_s)
+    if len(passed) and len(now) and np.isin(now, rows[passed]).all():
+        return passed
+    return np.concatenate([passed, trial.planned])
 
 
-def _pins(model: Model, machine: Any) -> dict[int, frozenset[int]]:
+def _pins(model: Model, rows: I8, machine: Any) -> dict[int, frozenset[int]]:
+    """Return the recorded machines of each job, by its row in the log."""
     columns_ = model.workload.columns
     task0 = columns_.stage_task0[columns_.job_stage0]
     return {
-        j: frozenset(machine[task0[j] : task0[j + 1]].tolist()) - {-1}
+        int(rows[j]): frozenset(machine[task0[j] : task0[j + 1]].tolist()) - {-1}
         for j in range(model.workload.n_jobs)
     }
 

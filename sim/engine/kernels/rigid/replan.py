@@ -128,21 +128,19 @@ def next_wake(st):
 def dispatch_replanned(st):
     """Note what happened; run the main loop and the planning thread if it is their time."""
     now = st.state_f[NOW]
-    # a whole pass, or if it starts none a plan, whatever their times: they are never at one
-    is_tried, n_running = PINS and st.state_i[TRIES] > 0, 0
-    if not is_tried:
+    tries = st.state_i[TRIES] if PINS else 0  # 1: a whole pass, whatever the time; 2: a plan
+    if not tries:
         forget_passes(st)
     note_events(st)
-    if is_tried:
-        n_running = st.state_replan[N_EXPECTED]
-    if is_tried or (is_waiting(st) and poll_s(st, next_pass(st)) <= now):
+    if tries == 1 or (not tries and is_waiting(st) and poll_s(st, next_pass(st)) <= now):
         is_full = end_pass(st, next_pass(st))
-        _run_main(st, is_full or is_tried)
+        _run_main(st, is_full or tries == 1)
         note_update(st)
     is_due = not st.state_replan[IS_IDLE] and st.state_replan_s[WAKE] <= now
-    if is_tried:
-        is_due = st.state_replan[N_EXPECTED] == n_running
-    if st.p_replan[PLANS] and is_due:
+    if tries == 2:
+        st.p_replan_s[CLOCK] += 1.0  # a pass and a plan are not at one second: ends would be equal
+        note_update(st)
+    if st.p_replan[PLANS] and (tries == 2 or (not tries and is_due)):
         _wake(st)
     clear_dirty(st)
 
