@@ -63,6 +63,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_stage_job", "i4", "G", INPUT),
     ("w_stage_task0", "i8", "G+1", INPUT),
     ("w_stage_demand", "i8", "G:DEMANDS, R", INPUT),  # quanta; one row for a pool of slots
+    ("w_least_demand", "i8", "R", INPUT),  # of any task
     # w_stage_demand, but below any room for resources that do not decide what fits
     ("w_stage_fit", "i8", "G:DEMANDS, R", INPUT),
     ("w_stage_allowed", "i8", "G:CHOOSES", INPUT),  # classes of machines it may run on, as bits
@@ -440,23 +441,42 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_busy", "i1", "U:REPLANNED", 0),  # of slots
     ("state_node_completing", "i4", "U:REPLANNED", 0),  # tasks of jobs that it completes
     ("state_node_now", "i8", "U:REPLANNED, R", 0),  # free quanta
+    ("state_open", "i4", "U:REPLANNED", 0),  # nodes on which some task may fit now
     ("state_node_future", "i8", "U:REPLANNED, R", 0),  # after expected ends
     ("state_node_allowed", "i1", "U:REPLANNED", 0),  # for the job in question
     ("state_node_usable", "i1", "U:REPLANNED", 0),  # it may run there
     ("state_node_barred", "i1", "U:REPLANNED", 0),  # others wait for it
     ("state_node_room", "i8", "U:REPLANNED", 0),  # its tasks that fit
-    # its tasks that fit now and after expected ends, whatever nodes are allowed; the nodes of each
-    # running job, and how many more fit there as it ends
-    ("state_node_first", "i8", "U:REPLANNED", 0),
-    ("state_node_later", "i8", "U:REPLANNED", 0),
-    ("state_gain_end", "i4", "J:REPLANNED", 0),  # entry after those of each running job
-    ("state_gain_node", "i4", "T:REPLANNED", 0),
-    ("state_gain", "i8", "T:REPLANNED", 0),
     ("state_node_tasks", "i8", "U:REPLANNED", 0),  # its tasks that are placed there
+    # nodes of the running jobs, what is free on each then, and the end of each job's nodes
+    ("state_vacated_node", "i4", "S:REPLANNED", 0),
+    ("state_vacated_free", "i8", "S:REPLANNED, F", 0),
+    ("state_vacated_end", "i4", "J:REPLANNED", 0),
+    ("state_wants", "i8", "F", 0),  # of each of its tasks, quanta
+    ("state_node_by", "i8", "U:REPLANNED", 0),  # its tasks that fit by some time
+    # kept for some kinds of like jobs: the kind, the running jobs whose ends were looked at, tasks
+    # that fit each node now and after these ends, and how many more as each of them ends
+    ("w_job_like", "i4", "J:REPLANNED", INPUT),
+    ("state_like", "i4", "*", INPUT),
+    ("state_like_ended", "i4", "*", INPUT),
+    ("state_node_first", "i8", "*, *", INPUT),
+    ("state_node_later", "i8", "*, *", INPUT),
+    ("state_gain", "i8", "*, *", INPUT),
     # rows of nodes with room: of each the first node and the one after the last; tasks that fit
     ("state_row_bound", "i4", "U+1:REPLANNED", 0),
     ("state_row_room", "i8", "U:REPLANNED", 0),  # 0 once it is taken
     ("state_step_begin", "i8", "W:REPLANNED", 0),  # clock, s
+    ("state_step_row", "i4", "W:REPLANNED", 0),  # of state_step_nodes
+    ("state_step_frees", "i1", "W:REPLANNED", 0),  # some node gets free as it begins
+    # reservations: times, clock, s; first of their nodes; their order by begin and by end
+    ("state_reserved_from", "i8", "W:REPLANNED", 0),
+    ("state_reserved_until", "i8", "W:REPLANNED", 0),
+    ("state_reserved_node0", "i4", "W+1:REPLANNED", 0),
+    ("state_reserved_node", "i4", "T:REPLANNED", 0),
+    ("state_begins", "i4", "W:REPLANNED", 0),
+    ("state_ends", "i4", "W:REPLANNED", 0),
+    ("state_node_held", "i4", "U:REPLANNED", 0),  # reservations in question that have it
+    ("state_chosen", "i4", "U:REPLANNED", 0),  # nodes with tasks of the job
     ("state_step_nodes", "i1", "W:REPLANNED, U:REPLANNED", 0),  # 0 if it is reserved
     # claims of jobs on places (`sim.engine.kernels.rigid.places`): D places, A entries of claims
     ("state_claim_entries", "i4", "J:PLACES", 0),

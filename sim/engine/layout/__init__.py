@@ -182,6 +182,7 @@ def lay_out(
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
+        "w_least_demand": demand.min(axis=0),
         "w_stage_fit": required_free(demand, n_rigid, n_fit) if variable_ends else demand,
         "w_stage_pools": stage_pools if "CLASSES" in features else stage_pools[:1],
         "w_stage_kind": kind,
@@ -223,7 +224,7 @@ def lay_out(
         "p_turn_prefers": by_turn(columns, plan, "prefers"),
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
-        **replan_fields(columns, plan),
+        **replan_fields(columns, plan, demand, n_fit, sizes["U"], n_slots),
         **learning_fields(plan),
         "state_f": np.array(
             [
