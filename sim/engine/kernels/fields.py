@@ -38,7 +38,16 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_shape_allowed", "i8", "*", INPUT),  # classes, as bits
     ("w_job_allowed", "i8", "J:CHOOSES", INPUT),  # classes that a held slot may be on, as bits
     ("w_job_pools", "i8", "J:CLASSES", INPUT),  # pools in which it may be, as bits
-    ("w_job_held0", "i8", "J+1:GANGS", INPUT),  # first entry of state_held_machine
+    ("w_job_total", "i8", "J:GANGS, R", INPUT),  # room of all of its slots
+    # components of gangs (`sim.engine.kernels.components`): first one of each job, that of a stage;
+    # room of a slot, slots, classes, first entry of state_held_machine, a stage that fills slots
+    ("w_job_component0", "i8", "J+1:COMPONENTS", INPUT),
+    ("w_stage_component", "i8", "G:COMPONENTS", INPUT),
+    ("w_slot", "i8", "*, R", INPUT),
+    ("w_slot_size", "i8", "*", INPUT),
+    ("w_slot_allowed", "i8", "*", INPUT),
+    ("w_slot0", "i8", "*", INPUT),
+    ("w_slot_stage", "i8", "*", INPUT),
     # caps: the groups of each job, and its limit, if its minutes are counted: s, and whole ones
     ("w_job_group0", "i8", "J+1:CAPS", INPUT),
     ("w_job_group", "i4", "*", INPUT),
@@ -111,6 +120,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_pin_job", "i4", "*", INPUT),
     ("w_pin_machine", "i4", "T:PINS", INPUT),
     ("w_moment_s", "f8", "*", INPUT),
+    ("state_mach_limit", "i4", "M:PINS", 0),  # slots of a pinned gang that a machine may hold
     ("state_pin_due", "i4", "J:PINS", 0),  # those that are due and wait
     ("state_pin_machine", "i4", "T:PINS", 0),  # of each slot of a job that is placed
     # the cluster, read-only
@@ -220,6 +230,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_unit_next", "i4", "S:PREEMPTS", -1),
     ("state_victim", "i4", "S+J:PREEMPTS", 0),
     ("state_contender", "i4", "J:PREEMPTS", 0),
+    ("state_component_idle", "i4", "*", INPUT),
     ("state_holder", "i4", "J:PREEMPTS", 0),  # gangs that hold slots, and where each stands
     ("state_job_holder", "i4", "J:PREEMPTS", 0),
     # units that have a grace time: when they stop, and for which job; jobs that start then
@@ -462,6 +473,10 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_first", "i8", "*, *", INPUT),
     ("state_node_later", "i8", "*, *", INPUT),
     ("state_gain", "i8", "*, *", INPUT),
+    # of a job of several components: what they leave on each node, and their tasks so far
+    ("state_node_left", "i8", "U:COMPONENTS, R", 0),
+    ("state_node_given", "i8", "U:COMPONENTS", 0),
+    ("state_node_ended", "i8", "U:COMPONENTS, R", 0),  # free once running jobs have ended
     # rows of nodes with room: of each the first node and the one after the last; tasks that fit
     ("state_row_bound", "i4", "U+1:REPLANNED", 0),
     ("state_row_room", "i8", "U:REPLANNED", 0),  # 0 once it is taken

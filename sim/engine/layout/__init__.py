@@ -48,7 +48,7 @@ from sim.engine.layout.pins import pin_fields
 from sim.engine.layout.quotas import quota_fields, tree_of
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
-from sim.engine.layout.slots import slot_fields
+from sim.engine.layout.slots import components_of, slot_fields
 from sim.engine.layout.speeds import speed_fields
 from sim.engine.layout.tasks import by_turn, max_priority, turns, uniform_stages
 from sim.engine.layout.windows import kinds_by_windows, outage_fields, window_fields
@@ -90,12 +90,16 @@ def lay_out(
     flags[layout.ISOLATED] = tree.is_isolated if tree else cluster.queue_mode == "hard"
     check_choice(cluster, plan)
     check_held_machines(cluster, plan)
-    stage_pools, mach_pool, job_pools = machine_pools(
-        columns, cluster, plan, demand[:, :n_fit], capacity[:, :n_fit]
-    )
     set_registers(flags, columns, cluster, plan, resources, quantum)
+    device, per_device = int(flags[layout.DEVICE]), int(flags[layout.DEVICE_QUANTA])
+    components = components_of(columns, cluster, demand, capacity, device, per_device)
+    stage_pools, mach_pool, job_pools = machine_pools(
+        columns, cluster, plan, demand[:, :n_fit], capacity[:, :n_fit], components
+    )
     groups, in_pools = cap_groups(columns, cluster), len(np.unique(mach_pool)) > 1
-    features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
+    features = select_features(
+        columns, cluster, plan, events, n_queues, remote, in_pools, groups, components is not None
+    )
     features = shared if may_share(features, shared) else features
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
@@ -119,7 +123,7 @@ def lay_out(
     kind, running_kind, n_kinds = _kinds(columns, cluster, groups, demand, features, buckets)
     choice = ABSENT
     if "CHOOSES" in features:
-        choice = lay_out_choice(columns, cluster, plan, order, capacity, flags, n_kinds)
+        choice = lay_out_choice(columns, cluster, plan, order, capacity, flags, n_kinds, components)
     n_buckets = min(n_stages, n_queues * (n_kinds + 1))
     stage_lag = frozen(np.array([cluster.stage_lag_s] if cluster.stage_lag_s else [], np.float64))
     conditions = {
@@ -175,8 +179,17 @@ def lay_out(
         "w_job_work": columns.job_work,
         "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
         **preemption_fields(columns, plan, features),
-        **slot_fields(columns, demand, cluster.unit, gangs, n_fit, choice["w_job_allowed"]),
-        "w_job_held0": held0 if gangs else held0[:1],
+        **slot_fields(
+            columns,
+            demand,
+            cluster.unit,
+            gangs,
+            n_fit,
+            choice["w_job_allowed"],
+            choice["w_stage_allowed"],
+            components,
+            "COMPONENTS" in features,
+        ),
         "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],
         **input_fields(columns, "INPUTS" in features, "RELEASES" in features),
         "w_stage_job": columns.stage_job,

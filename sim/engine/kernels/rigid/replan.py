@@ -19,12 +19,19 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.caps import PASSES, WITHIN, is_over_running
+from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
 from sim.engine.kernels.features import CAPS, GANGS, PINS, WINDOWS
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over, over_to_start, waits_for_cap
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.rigid.gang import begin_gang
+from sim.engine.kernels.rigid.replan_components import (
+    choose_together,
+    expected_together,
+    has_any_room,
+    note_found,
+)
 from sim.engine.kernels.rigid.replan_counts import (
     BY_MAIN,
     BY_PLAN,
@@ -266,8 +273,7 @@ def _run_main(st, is_full):
             drop_closed(st, j, now, now + limit_s(st, j))
         for node in range(len(allowed)):
             allowed[node] &= (st.state_node_completing[node] == 0) & (barred[node] == 0)
-        if over == WITHIN and may_fit(st, j) and list_room(st, j) >= job_width(st, j):
-            choose_nodes(st, j)
+        if over == WITHIN and _choose_now(st, j):
             _start(st, j)
             n_started += 1
             continue
@@ -305,7 +311,8 @@ def _plan(st, first, end):
             break
         start = _try_job(st, now, j)
         if start == now:
-            avoid_completing(st, j)
+            if not is_heterogeneous(st, j):
+                avoid_completing(st, j)
             _start(st, j)
             registers[N_STARTED] += 1
         elif start != NEVER and reserve_chosen(st, start, start + limit_s(st, j)):
@@ -357,7 +364,7 @@ def _marks_nodes(st):
         if is_holding(st, j) or (CAPS and is_passed_over(st, st.state_job_ready_head[j])):
             continue
         allow_usable(st, j, False)
-        return list_room(st, j) > 0
+        return has_any_room(st, j) if is_heterogeneous(st, j) else list_room(st, j) > 0
     return False
 
 
@@ -374,6 +381,8 @@ def _last_candidate(st, now, first, last):
             break
         st.state_replan[RESERVED_FROM] = NEVER  # of the jobs before it nothing is known
         if may_fit(st, j):
+            if is_heterogeneous(st, j):  # it may fit fewer nodes where it does not fit more
+                break
             begin_search(st)
             allow_unreserved(st, j, now, now, now + limit_s(st, j))
             if list_room(st, j) >= job_width(st, j):
@@ -389,7 +398,9 @@ def _plan_job(st, now, j, may_wait):
     later, was_tried = now, False
     if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
         return NEVER, was_tried
-    begin_ends(st, j)
+    several = is_heterogeneous(st, j)
+    if not several:
+        begin_ends(st, j)
     begin_search(st)
     while True:
         begin = later
@@ -400,16 +411,17 @@ def _plan_job(st, now, j, may_wait):
                 continue
             return NEVER, was_tried
         was_tried = True
-        if may_retry and not may_start_by(st, j, later):
+        if may_retry and not several and not may_start_by(st, j, later):
             continue
-        start, n_ended = expected_start(st, now, j, may_wait)
+        start, n_ended = _look_for_start(st, now, j, may_wait)
         if start == NEVER:
             if may_retry:
                 continue
             return NEVER, was_tried
         start = max(start, begin)
         if start == now:
-            choose_after(st, j, n_ended)
+            if not several:
+                choose_after(st, j, n_ended)
             if not is_completing(st):
                 return now, was_tried
             start = now + 1
@@ -420,10 +432,32 @@ def _plan_job(st, now, j, may_wait):
             continue
         if start > now + st.p_replan[WINDOW]:
             return NEVER, was_tried
-        choose_after(st, j, n_ended)
+        if not several:
+            choose_after(st, j, n_ended)
         if not is_reserved(st, start, start + limit):
             return start, was_tried
         later = start
+
+
+@inlined
+def _look_for_start(st, now, j, may_wait):
+    """Return when job `j` could start, as running jobs end, and how many of them end first."""
+    if is_heterogeneous(st, j):
+        return expected_together(st, now, j, may_wait), 0
+    return expected_start(st, now, j, may_wait)
+
+
+@part
+def _choose_now(st, j):
+    """Choose allowed nodes for job `j` to start now; False if it does not fit them."""
+    if not may_fit(st, j):
+        return False
+    if is_heterogeneous(st, j):
+        return choose_together(st, j, st.state_node_now, True)
+    if list_room(st, j) < job_width(st, j):
+        return False
+    choose_nodes(st, job_width(st, j))
+    return True
 
 
 @part
@@ -441,9 +475,8 @@ def start_first(st, j):
     allow_usable(st, j, False)
     if WINDOWS:
         drop_closed(st, j, clock(st), clock(st) + limit_s(st, j))
-    if not may_fit(st, j) or list_room(st, j) < job_width(st, j):
+    if not _choose_now(st, j):
         return False
-    choose_nodes(st, j)
     _start(st, j)
     note_update(st)
     return True
@@ -457,7 +490,9 @@ def start_pinned(st, j):
     if st.state_i[UNIT]:
         st.state_node_allowed[:] = 1
         list_room(st, j)
-        choose_nodes(st, j)
+        choose_nodes(st, job_width(st, j))
+    elif is_heterogeneous(st, j):
+        note_found(st, j)
     else:
         tasks, first = st.state_node_tasks, st.w_stage_task0[st.w_job_stage0[j]]
         tasks[:] = 0
@@ -496,8 +531,10 @@ def _start(st, j):
 @inlined
 def _admit(st, j):
     """Take the slots of gang job `j` on its nodes, and start what is ready in them."""
-    first, n = st.w_stage_task0[st.w_job_stage0[j]], job_width(st, j)
-    for i in range(n):
-        machine = 0 if st.state_i[UNIT] else st.state_task_node[first + i]
-        hold_slot(st, j, n - 1 - i, machine)
+    entry = st.w_stage_task0[st.w_job_stage0[j]]
+    for c in range(first_component(st, j), end_component(st, j)):
+        for i in range(st.w_slot_size[c] - 1, -1, -1):
+            machine = 0 if st.state_i[UNIT] else st.state_task_node[entry]
+            hold_slot(st, j, c, i, machine)
+            entry += 1
     begin_gang(st, j)

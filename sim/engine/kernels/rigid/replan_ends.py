@@ -10,6 +10,7 @@ out once, as far as tries look ahead.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.choosing.devices import n_by_devices
+from sim.engine.kernels.components import first_component, is_heterogeneous
 from sim.engine.kernels.features import CHOOSES
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
@@ -70,7 +71,7 @@ def may_start_by(st, j, time):
     while i < n and st.state_job_expected_end[running[i]] <= time:
         if i == st.state_like_ended[row]:
             _end_next(st, j)
-        for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
+        for k in range(first_vacated(st, i), st.state_vacated_end[i]):
             node = st.state_vacated_node[k]
             by[node] += st.state_gain[row, k]
             st.state_replan[ROOM_BY] += allowed[node] * st.state_gain[row, k]
@@ -142,7 +143,7 @@ def _least_ended(st, j):
 @part
 def _next_allowed(st, i):
     """Return the first running job from the `i`-th on that has an allowed node; or their number."""
-    while i < st.state_replan[N_EXPECTED] and not _has_allowed(st, i):
+    while i < st.state_replan[N_EXPECTED] and not has_allowed(st, i):
         i += 1
     return i
 
@@ -150,7 +151,7 @@ def _next_allowed(st, i):
 @inlined
 def _last_allowed(st, i):
     """Return the last running job up to the `i`-th that has an allowed node; there is one."""
-    while not _has_allowed(st, i):
+    while not has_allowed(st, i):
         i -= 1
     return i
 
@@ -186,7 +187,7 @@ def choose_after(st, j, n_ended):
         for i in range(st.state_vacated_end[n_ended - 1]):
             node = st.state_vacated_node[i]
             room[node] += allowed[node] * st.state_gain[row, i]
-    choose_nodes(st, j)
+    choose_nodes(st, job_width(st, j))
 
 
 @part
@@ -195,24 +196,24 @@ def _gained(st, j, i):
     gained, row = 0, st.state_replan[LIKE]
     while st.state_like_ended[row] <= i:
         _end_next(st, j)
-    for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
+    for k in range(first_vacated(st, i), st.state_vacated_end[i]):
         gained += st.state_node_allowed[st.state_vacated_node[k]] * st.state_gain[row, k]
     return gained
 
 
 @part
-def _has_allowed(st, i):
+def has_allowed(st, i):
     """Tell whether running job `i` has an allowed node."""
     while st.state_replan[N_KNOWN] <= i:
         _list_next(st)
-    for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
+    for k in range(first_vacated(st, i), st.state_vacated_end[i]):
         if st.state_node_allowed[st.state_vacated_node[k]]:
             return True
     return False
 
 
 @part
-def _first_vacated(st, i):
+def first_vacated(st, i):
     """Return the first entry of running job `i`: it has one for each of its nodes."""
     return st.state_vacated_end[i - 1] if i > 0 else 0
 
@@ -224,7 +225,7 @@ def _end_next(st, j):
     i, later = st.state_like_ended[row], st.state_node_later[row]
     if i == st.state_replan[N_KNOWN]:
         _list_next(st)
-    for k in range(_first_vacated(st, i), st.state_vacated_end[i]):
+    for k in range(first_vacated(st, i), st.state_vacated_end[i]):
         node, more = st.state_vacated_node[k], 0
         if st.state_i[UNIT]:
             more = 1
@@ -248,14 +249,23 @@ def _fits_more(st, n_tasks, k):
 def _list_next(st):
     """List the nodes of the next running job, with what is free on each once it has ended."""
     i, nodes, future = st.state_replan[N_KNOWN], st.state_task_node, st.state_node_future
-    other, k = st.state_expected_jobs[i], _first_vacated(st, i)
+    other, k = st.state_expected_jobs[i], first_vacated(st, i)
     first = st.w_stage_task0[st.w_job_stage0[other]]
-    end = first + job_width(st, other)
+    end, c, n_left = first + job_width(st, other), first_component(st, other), 0
+    several = is_heterogeneous(st, other)
+    if several:
+        n_left = st.w_slot_size[c]
     for task in range(first, end):
         node = nodes[task]
+        if several:
+            if n_left == 0:
+                c += 1
+                n_left = st.w_slot_size[c]
+            n_left -= 1
         if not st.state_i[UNIT]:
             for r in range(len(st.state_wants)):
-                future[node, r] += job_demand(st, other, r)
+                wants = st.w_slot[c, r] if several else job_demand(st, other, r)
+                future[node, r] += wants
             if task + 1 < end and nodes[task + 1] == node:
                 continue
             for r in range(len(st.state_wants)):

@@ -11,6 +11,7 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.choosing.devices import n_by_devices
+from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
 from sim.engine.kernels.features import CHOOSES, GANGS, WINDOWS
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.rigid.replan_registers import (
@@ -94,14 +95,14 @@ def may_fit(st, j):
         return False
     if st.state_i[UNIT]:
         return job_width(st, j) <= st.state_replan[N_FREE]
-    return not GANGS or most_slots(st, j) >= job_width(st, j)
+    return not GANGS or is_heterogeneous(st, j) or most_slots(st, j) >= job_width(st, j)
 
 
 @part
 def is_within_cap(st, j):
     """Tell whether all tasks of job `j` stay within its organisation's cap."""
     if GANGS and st.w_job_min_tasks[j] > 0:
-        return within_cap(st, j, st.w_job_slot, j, st.w_job_min_tasks[j])
+        return within_cap(st, j, st.w_job_total, j, 1)
     return within_cap(st, j, st.w_stage_demand, demand_row(st, st.w_job_stage0[j]), 1)
 
 
@@ -186,14 +187,14 @@ def room_on(st, j, free, row):
 
 
 @part
-def choose_nodes(st, j):
-    """Choose nodes for job `j`, which fits, from their room, by consecutive best fit.
+def choose_nodes(st, left):
+    """Choose nodes for so many tasks, which fit, from their room, by consecutive best fit.
 
     Those of the least weight come first. Of one weight, from the shortest row of nodes that
     suffices, or the longest: the tightest single node that takes all that is left, or nodes from
     the row's begin. ``state_node_tasks`` gets the tasks.
     """
-    left, level, n_rows = job_width(st, j), 0, _list_rows(st, 0)
+    level, n_rows = 0, _list_rows(st, 0)
     room, tasks = st.state_node_room, st.state_node_tasks
     tasks[:] = 0
     while left > 0:
@@ -254,6 +255,17 @@ def _best_row(st, n_rows, left):
 @part
 def take_chosen(st, j):
     """Take the room of job `j` on the chosen nodes, and note them as its own."""
+    if is_heterogeneous(st, j):
+        _take_components(st, j)
+    else:
+        _take_tasks(st, j)
+    st.state_replan[N_FREE] -= job_width(st, j)
+    st.state_replan[RESERVED_FROM] = NEVER
+    forget_ends(st)
+
+
+@inlined
+def _take_tasks(st, j):
     entry = st.w_stage_task0[st.w_job_stage0[j]]
     for node in range(len(st.state_node_tasks)):
         tasks = st.state_node_tasks[node]
@@ -264,9 +276,17 @@ def take_chosen(st, j):
         for _ in range(tasks):
             st.state_task_node[entry] = node
             entry += 1
-    st.state_replan[N_FREE] -= job_width(st, j)
-    st.state_replan[RESERVED_FROM] = NEVER
-    forget_ends(st)
+
+
+@inlined
+def _take_components(st, j):
+    """Take the room of heterogeneous job `j` on the nodes of its tasks."""
+    entry = st.w_stage_task0[st.w_job_stage0[j]]
+    for c in range(first_component(st, j), end_component(st, j)):
+        for _ in range(st.w_slot_size[c]):
+            for r in range(st.state_node_now.shape[1]):
+                st.state_node_now[st.state_task_node[entry], r] -= st.w_slot[c, r]
+            entry += 1
 
 
 @part
@@ -285,4 +305,4 @@ def avoid_completing(st, j):
         if st.state_node_completing[node] > 0:
             st.state_node_allowed[node] = 0
     list_room(st, j)
-    choose_nodes(st, j)
+    choose_nodes(st, job_width(st, j))
