@@ -237,7 +237,9 @@ def lay_out(
         "p_turn_prefers": by_turn(columns, plan, "prefers"),
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
-        **replan_fields(columns, plan, demand, n_fit, sizes["U"], n_slots),
+        **replan_fields(
+            columns, plan, demand, n_fit, sizes["U"], n_slots, choice["w_stage_allowed"], components
+        ),
         **learning_fields(plan),
         "state_f": np.array(
             [

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import I4, I8
 from sim.base.errors import PolicyError
+from sim.cluster.components import Components
 from sim.engine.kernels.rigid import replan_registers as register
 from sim.engine.layout.choice import codes_of
 from sim.engine.layout.columns import gang_slots
@@ -66,16 +67,25 @@ def _check_codes(name: str, codes: I4, low: int, n_jobs: int) -> None:
 
 
 def replan_fields(
-    columns: Columns, plan: Plan, demand: I8, n_fit: int, n_nodes: int, n_slots: int
+    columns: Columns,
+    plan: Plan,
+    demand: I8,
+    n_fit: int,
+    n_nodes: int,
+    n_slots: int,
+    allowed: I8,
+    components: Components | None,
 ) -> dict[str, NDArray[Any]]:
     """Return the fields of the options and registers; short ones without periodic planning.
 
-    Of `demand` the first `n_fit` columns decide what fits.
+    Of `demand` the first `n_fit` columns decide what fits. `allowed`: classes of each stage, or one
+    value for any.
     """
     n_jobs = len(columns.job_submit)
     state, times = np.zeros(register.N_STATE, np.int64), np.zeros(3)
     options, options_s, completing_s = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
     factors, one_per_node = np.zeros(0), np.zeros(1, np.int8)
+    like = np.zeros(1, np.int64), 0
     if plan.replan is not None:
         replan = plan.replan
         options = np.array(
@@ -114,6 +124,7 @@ def replan_fields(
         completing_s = np.array(np.broadcast_to(replan.completing_s, n_jobs), dtype=np.float64)
         factors = np.array(replan.cycle_factors, dtype=np.float64, ndmin=1)
         one_per_node = columns.job_one_per_node.astype(np.int8)
+        like = _like_jobs(columns, demand, n_fit, allowed, components)
         state[register.LAST_POLL] = -(10**9)
         state[register.NEXT_FULL] = replan.main_phase
         state[register.LAST_UPDATE] = -1
@@ -125,20 +136,15 @@ def replan_fields(
         "p_completing_s": completing_s,
         "p_cycle_factors": factors,
         **_count_fields(plan.replan, n_jobs),
-        **_like_fields(columns, plan.replan, demand, n_fit, n_nodes, n_slots),
+        **_like_fields(*like, n_nodes, n_slots),
         "state_replan": state,
         "state_replan_s": times,
     }
 
 
-def _like_fields(
-    columns: Columns, replan: Replan | None, demand: I8, n_fit: int, n_nodes: int, n_slots: int
-) -> dict[str, NDArray[Any]]:
+def _like_fields(like: I8, n_kinds: int, n_nodes: int, n_slots: int) -> dict[str, NDArray[Any]]:
     """Return the kind of each job, the same if as many of its tasks fit any node; what is kept."""
-    like, n_rows = np.zeros(1, np.int64), 0
-    if replan is not None:
-        like, n_kinds = _like_jobs(columns, demand, n_fit)
-        n_rows = max(1, min(n_kinds, MOST_LIKE, MOST_KEPT // (2 * n_nodes + n_slots)))
+    n_rows = min(n_kinds, MOST_LIKE, max(1, MOST_KEPT // (2 * n_nodes + n_slots)))
     return {
         "w_job_like": like.astype(np.int32),
         "state_like": np.full(n_rows, -1, np.int32),
@@ -149,15 +155,25 @@ def _like_fields(
     }
 
 
-def _like_jobs(columns: Columns, demand: I8, n_fit: int) -> tuple[I8, int]:
-    """Return a code of each job, and their number."""
+def _like_jobs(
+    columns: Columns, demand: I8, n_fit: int, allowed: I8, components: Components | None
+) -> tuple[I8, int]:
+    """Return a code of each job, and their number; of several components the first one counts."""
     first = columns.job_stage0[:-1]
     if len(demand) < len(columns.stage_job):  # of a pool, in which all are equal
         return np.zeros(len(first), np.int64), 1
     slot, own = gang_slots(columns, demand, unit=False, gangs=True), demand[first]
-    width = np.diff(columns.stage_task0[columns.job_stage0])
+    width = np.diff(columns.stage_task0[columns.job_stage0]).astype(np.int64)
+    classes, is_several = np.zeros((2, len(first)), np.int64)
+    if components is not None:
+        several = np.flatnonzero(components.is_heterogeneous)
+        stage = components.stage[components.job0[several]]
+        slot[several], own[several] = demand[stage], demand[stage]
+        width[several] = components.size[components.job0[several]]
+        classes[several], is_several[several] = np.resize(allowed, len(demand))[stage], 1
     free = np.where(slot[:, :n_fit].any(axis=1), 0, width)  # of what takes nothing all tasks fit
-    return codes_of([*slot.T, *own.T, columns.job_one_per_node.astype(np.int64), free])
+    single = columns.job_one_per_node.astype(np.int64)
+    return codes_of([*slot.T, *own.T, single, is_several, classes, free])
 
 
 def _count_fields(replan: Replan | None, n_jobs: int) -> dict[str, NDArray[Any]]:

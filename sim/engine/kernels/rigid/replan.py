@@ -30,6 +30,7 @@ from sim.engine.kernels.rigid.replan_components import (
     choose_together,
     expected_together,
     has_any_room,
+    may_fit_alone,
     note_found,
 )
 from sim.engine.kernels.rigid.replan_counts import (
@@ -381,11 +382,12 @@ def _last_candidate(st, now, first, last):
             break
         st.state_replan[RESERVED_FROM] = NEVER  # of the jobs before it nothing is known
         if may_fit(st, j):
-            if is_heterogeneous(st, j):  # it may fit fewer nodes where it does not fit more
-                break
             begin_search(st)
             allow_unreserved(st, j, now, now, now + limit_s(st, j))
-            if list_room(st, j) >= job_width(st, j):
+            if is_heterogeneous(st, j):
+                if may_fit_alone(st, j):  # it may fit fewer nodes where it does not fit more
+                    break
+            elif list_room(st, j) >= job_width(st, j):
                 break
         last -= 1
     return last
@@ -399,8 +401,7 @@ def _plan_job(st, now, j, may_wait):
     if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
         return NEVER, was_tried
     several = is_heterogeneous(st, j)
-    if not several:
-        begin_ends(st, j)
+    begin_ends(st, j)
     begin_search(st)
     while True:
         begin = later
@@ -411,7 +412,7 @@ def _plan_job(st, now, j, may_wait):
                 continue
             return NEVER, was_tried
         was_tried = True
-        if may_retry and not several and not may_start_by(st, j, later):
+        if may_retry and not may_start_by(st, j, later):
             continue
         start, n_ended = _look_for_start(st, now, j, may_wait)
         if start == NEVER:

@@ -12,13 +12,19 @@ from sim.engine.kernels.choosing.choice import acquire_devices
 from sim.engine.kernels.choosing.devices import n_by_devices, release
 from sim.engine.kernels.components import end_component, first_component
 from sim.engine.kernels.features import CHOOSES
-from sim.engine.kernels.rigid.replan_ends import first_vacated, has_allowed
-from sim.engine.kernels.rigid.replan_nodes import NEVER, choose_nodes
+from sim.engine.kernels.rigid.replan_ends import (
+    first_vacated,
+    fits_now,
+    has_allowed,
+    least_ended,
+)
+from sim.engine.kernels.rigid.replan_nodes import NEVER, choose_nodes, n_together
 from sim.engine.kernels.rigid.replan_registers import (
     FIRST_WINDOW,
     KILL_WAIT,
     LINEAR,
     N_EXPECTED,
+    ROOM_BY,
 )
 from sim.engine.kernels.state import CONSTRAINED
 
@@ -75,7 +81,7 @@ def _release_devices(st, j, end):
             entry += 1
 
 
-@inlined
+@part
 def _list_room(st, j, c, as_now):
     """Set the slots of component `c` that fit what each allowed node has left; return the sum."""
     room, total = st.state_node_room, 0
@@ -115,6 +121,17 @@ def _choose_first(st, n_left):
 
 
 @part
+def may_fit_alone(st, j):
+    """Tell whether each component of job `j` fits the allowed nodes now, without the others."""
+    st.state_node_left[:] = st.state_node_now
+    st.state_node_given[:] = 0
+    for c in range(first_component(st, j), end_component(st, j)):
+        if _list_room(st, j, c, True) < st.w_slot_size[c]:
+            return False
+    return True
+
+
+@part
 def has_any_room(st, j):
     """Tell whether any slot of job `j` fits an allowed node now."""
     for node in range(len(st.state_node_allowed)):
@@ -131,9 +148,13 @@ def expected_together(st, now, j, may_wait):
 
     As `sim.engine.kernels.rigid.replan_ends.expected_start`.
     """
-    if choose_together(st, j, st.state_node_now, True):
+    may_fit_now = st.state_replan[ROOM_BY] >= n_together(st, j) and fits_now(st, j)
+    if may_fit_now and choose_together(st, j, st.state_node_now, True):
         return now
     if not may_wait:
+        return NEVER
+    n_least = 0 if may_fit_now else least_ended(st, j)  # before that the first does not fit
+    if n_least < 0:
         return NEVER
     running, future = st.state_expected_jobs, st.state_node_ended
     first, n = st.p_replan[FIRST_WINDOW], st.state_replan[N_EXPECTED]
@@ -160,7 +181,7 @@ def expected_together(st, now, j, may_wait):
             window += st.p_replan[LINEAR] if st.p_replan[LINEAR] > 0 else window
             if i == n or st.state_job_expected_end[running[i]] <= aligned + window:
                 break
-        if choose_together(st, j, future, False):
+        if i >= n_least and choose_together(st, j, future, False):
             return last if last > now else max(last + st.p_replan[KILL_WAIT], now + 1)
     return NEVER
 

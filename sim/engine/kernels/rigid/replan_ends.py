@@ -17,6 +17,7 @@ from sim.engine.kernels.rigid.replan_nodes import (
     choose_nodes,
     job_demand,
     job_width,
+    n_together,
     room_on,
     set_wants,
 )
@@ -53,8 +54,11 @@ def _count_first(st, j, row):
     first[:] = 0
     for i in range(st.state_replan[N_OPEN]):
         node = st.state_open[i]
+        if not _may_hold(st, j, node):
+            continue
         first[node] = room_on(st, j, now, node)
-        if CHOOSES and st.state_i[CONSTRAINED] and first[node] > 0:  # of each device, as now
+        is_single = CHOOSES and st.state_i[CONSTRAINED] and not is_heterogeneous(st, j)
+        if is_single and first[node] > 0:  # of each device, as now
             first[node] = min(first[node], n_by_devices(st, st.w_job_slot, j, node))
     st.state_node_later[row] = first
     st.state_like_ended[row] = 0
@@ -64,7 +68,8 @@ def _count_first(st, j, row):
 def may_start_by(st, j, time):
     """Tell whether job `j` fits the allowed nodes once the running jobs that end by `time` have.
 
-    If not, `expected_start` is later. Of one job the time only gets later.
+    Of several components the first one is looked at, here and below. If not, `expected_start` is
+    later. Of one job the time only gets later.
     """
     i, by, allowed = st.state_replan[N_PASSED], st.state_node_by, st.state_node_allowed
     row, running, n = st.state_replan[LIKE], st.state_expected_jobs, st.state_replan[N_EXPECTED]
@@ -77,7 +82,7 @@ def may_start_by(st, j, time):
             st.state_replan[ROOM_BY] += allowed[node] * st.state_gain[row, k]
         i += 1
     st.state_replan[N_PASSED] = i
-    return st.state_replan[ROOM_BY] >= job_width(st, j)
+    return st.state_replan[ROOM_BY] >= n_together(st, j)
 
 
 @part
@@ -88,11 +93,11 @@ def expected_start(st, now, j, may_wait):
     Ends are taken together in windows, the first from the first running job on that has an allowed
     node: a window ends with one that has, if the next one ends later.
     """
-    if st.state_replan[ROOM_BY] >= job_width(st, j) and _fits_now(st, j):
+    if st.state_replan[ROOM_BY] >= job_width(st, j) and fits_now(st, j):
         return now, 0
     if not may_wait:
         return NEVER, 0
-    n_least, n = _least_ended(st, j), st.state_replan[N_EXPECTED]
+    n_least, n = least_ended(st, j), st.state_replan[N_EXPECTED]
     if n_least < 0:
         return NEVER, 0
     first, i = st.p_replan[FIRST_WINDOW], _next_allowed(st, 0)
@@ -110,23 +115,23 @@ def expected_start(st, now, j, may_wait):
                 break
 
 
-@inlined
-def _fits_now(st, j):
+@part
+def fits_now(st, j):
     """Tell whether job `j` fits the allowed nodes before any running job ends."""
     room, row = 0, st.state_replan[LIKE]
     for k in range(st.state_replan[N_OPEN]):
         node = st.state_open[k]
         room += st.state_node_allowed[node] * st.state_node_first[row, node]
-    return room >= job_width(st, j)
+    return room >= n_together(st, j)
 
 
-@inlined
-def _least_ended(st, j):
+@part
+def least_ended(st, j):
     """Return the least number of running jobs that end before job `j` fits, -1 if it never does.
 
     Their room by the time at which it is tried is known.
     """
-    width, room, i = job_width(st, j), st.state_replan[ROOM_BY], st.state_replan[N_PASSED]
+    width, room, i = n_together(st, j), st.state_replan[ROOM_BY], st.state_replan[N_PASSED]
     while room < width:
         if i == st.state_replan[N_EXPECTED]:
             return -1
@@ -229,11 +234,19 @@ def _end_next(st, j):
         node, more = st.state_vacated_node[k], 0
         if st.state_i[UNIT]:
             more = 1
-        elif _fits_more(st, later[node] + 1, k):
+        elif _may_hold(st, j, node) and _fits_more(st, later[node] + 1, k):
             more = room_on(st, j, st.state_vacated_free, k) - later[node]
         later[node] += more
         st.state_gain[row, k] = more
     st.state_like_ended[row] = i + 1
+
+
+@inlined
+def _may_hold(st, j, node):
+    """Tell whether a node is of a class for the first component of job `j`, if it has several."""
+    if not (CHOOSES and st.state_i[CONSTRAINED] and is_heterogeneous(st, j)):
+        return True
+    return st.w_slot_allowed[first_component(st, j)] & st.c_mach_class[node] != 0
 
 
 @part

@@ -46,6 +46,12 @@ def job_demand(st, j, r):
 
 
 @part
+def n_together(st, j):
+    """Return the number of tasks of job `j` that are alike: of several components, the first's."""
+    return st.w_slot_size[first_component(st, j)] if is_heterogeneous(st, j) else job_width(st, j)
+
+
+@part
 def limit_s(st, j):
     """Return the limit of job `j`, whole s."""
     return math.ceil(st.p_job_expected_s[j])
@@ -164,9 +170,12 @@ def list_room(st, j):
 
 @part
 def set_wants(st, j):
-    """Set what each task of job `j` takes, for `room_on`."""
+    """Set what each task of job `j` takes, for `room_on`; of several components, the first's."""
     for r in range(len(st.state_wants)):
-        st.state_wants[r] = job_demand(st, j, r)
+        if is_heterogeneous(st, j):
+            st.state_wants[r] = st.w_slot[first_component(st, j), r]
+        else:
+            st.state_wants[r] = job_demand(st, j, r)
 
 
 @part
@@ -182,7 +191,7 @@ def room_on(st, j, free, row):
         if wants[r] > 0:
             room = min(room, free[row, r] // wants[r])
     if room == UNLIMITED:
-        room = job_width(st, j)
+        room = n_together(st, j)
     return min(room, 1) if st.w_job_one_per_node[j] else room
 
 
