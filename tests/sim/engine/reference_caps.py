@@ -26,7 +26,10 @@ class Capping:
             read = {name: self._texts(table, name, cluster) for name in (*by, *where)}
             members = {}
             for j in range(self.n_jobs):
-                if any(read[name][j] != value for name, value in where.items()):
+                holds_none = counted.startswith(LICENSE) and not self._held_while_running(
+                    counted, j
+                )
+                if holds_none or any(read[name][j] != value for name, value in where.items()):
                     continue
                 options = [self._values(name, read[name][j], cluster.accounts) for name in by]
                 for key in itertools.product(*options):
@@ -110,7 +113,7 @@ class Capping:
             return sum(self._counts_as_running(j) for j in group.members)
         if group.counted == "nodes" or group.counted.startswith(LICENSE):
             running = [j for j in group.members if self._counts_as_running(j)]
-            return sum(self._held_while_running(group, j) for j in running)
+            return sum(self._held_while_running(group.counted, j) for j in running)
         if group.counted == "submitted_jobs":
             live = [j for j in group.members if j in self.submitted and self.view["left"][j] > 0]
             return len(live)
@@ -118,10 +121,10 @@ class Capping:
             return sum(self.used[j][group.r] * self._limit_left(j) for j in group.members)
         return sum(self.used[j][group.r] for j in group.members)
 
-    def _held_while_running(self, group, j):
-        if group.counted == "nodes":
+    def _held_while_running(self, counted, j):
+        if counted == "nodes":
             return self._n_nodes(j)
-        return int(self.c.features.jobs[group.counted][j].as_py())
+        return int(self.c.features.jobs[counted][j].as_py())
 
     def _n_nodes(self, j):
         return int(self.c.job_n_nodes[j] or self.c.job_min_tasks[j] or 1)
@@ -130,7 +133,7 @@ class Capping:
         if group.counted == "running_jobs":
             return 0 if self._counts_as_running(j) else 1
         if group.counted == "nodes" or group.counted.startswith(LICENSE):
-            return 0 if self._counts_as_running(j) else self._held_while_running(group, j)
+            return 0 if self._counts_as_running(j) else self._held_while_running(group.counted, j)
         if group.counted == "submitted_jobs":
             return 0
         need = times * int(demand[group.r])
