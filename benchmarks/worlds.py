@@ -193,3 +193,63 @@ def gpu_gangs(load: float, n_jobs: int = 10_000, seed: int = 0) -> Workload:
         },
         tasks={"stage": np.repeat(rows, width), "duration_s": np.repeat(run_s, width)},
     )
+
+
+SITE_NODES = (
+    {"class": "thin", "count": 600, "cpu": 48, "mem": 192, "partitions": ["batch*", "long"]},
+    {"class": "fat", "count": 200, "cpu": 64, "mem": 1024, "partitions": ["long", "bigmem"]},
+    {"class": "fast", "count": 100, "cpu": 96, "mem": 384, "partitions": ["batch*", "debug"]},
+    {
+        "class": "gpu", "count": 100, "cpu": 64, "mem": 512, "devices": {"gpu": 4},
+        "partitions": ["gpu"],
+    },
+)  # fmt: skip
+"""A site of 1,000 nodes of four kinds, with five overlapping partitions."""
+SITE_PARTITIONS = {
+    "batch": {"max_time_s": 86_400},
+    "long": {"max_time_s": 604_800},
+    "bigmem": {"max_time_s": 172_800},
+    "debug": {"max_time_s": 3_600, "tier": 3},
+    "gpu": {"max_time_s": 172_800},
+}
+_SHARE = {"batch": 0.62, "long": 0.08, "bigmem": 0.1, "debug": 0.1, "gpu": 0.1}
+
+
+def site_month(n_jobs: int = 100_000, load: float = 0.85, seed: int = 0) -> Workload:
+    """Make the jobs of a site, `SITE_NODES`, that offer `load` to its CPUs.
+
+    A quarter take several nodes, 2 to 32. Run times are lognormal within the limits of the
+    partitions; users ask for one to ten times as long, at most for the limit.
+    """
+    draws = np.random.default_rng(seed)
+    partition = draws.choice([*_SHARE], n_jobs, p=[*_SHARE.values()])
+    limit_s = np.array([SITE_PARTITIONS[name]["max_time_s"] for name in partition], np.float64)
+    nodes = np.where(draws.random(n_jobs) < 0.25, 2 ** draws.integers(1, 6, n_jobs), 1)
+    nodes[partition == "debug"] = 1
+    cpus = np.where(nodes > 1, 48, 2.0 ** draws.integers(0, 6, n_jobs))
+    gpus = np.where(partition == "gpu", 2.0 ** draws.integers(0, 3, n_jobs), 0.0)
+    nodes[(partition == "gpu") | (partition == "bigmem")] = 1
+    run_s = np.minimum(np.ceil(limit_s * draws.lognormal(-3.1, 1.2, n_jobs)), limit_s)
+    n_cpus = sum(kind["count"] * kind["cpu"] for kind in SITE_NODES)
+    span_s = float((run_s * nodes * cpus).sum()) / (n_cpus * load)
+    rows = np.arange(n_jobs, dtype=np.int32)
+    requested_s = np.minimum(np.ceil(run_s * draws.uniform(1.0, 10.0, n_jobs)), limit_s)
+    return Workload.from_tables(
+        jobs={
+            "job_id": [f"j{i}" for i in range(n_jobs)],
+            "submit_s": np.floor(np.sort(draws.uniform(0.0, span_s, n_jobs))),
+            "user": [f"user-{u}" for u in draws.zipf(1.4, n_jobs) % 200],
+            "partition": partition,
+            "min_tasks": nodes.astype(np.int32),
+            "requested_s": requested_s,
+        },
+        stages={
+            "job": rows,
+            "name": ["run"] * n_jobs,
+            "n_tasks": nodes.astype(np.int32),
+            "demand_cpu": cpus,
+            "demand_mem": cpus * draws.choice([1.0, 2.0, 3.5], n_jobs),
+            "demand_gpu": gpus,
+        },
+        tasks={"stage": np.repeat(rows, nodes), "duration_s": np.repeat(run_s, nodes)},
+    )
