@@ -115,9 +115,10 @@ def judge_nearest(run: SiteRun, site: Site) -> dict[str, Any]:
     findings = audit(site.workload, _cluster(site))
     jobs = logged_jobs(site.workload, findings)
     release_s = site.workload.columns.job_submit
-    starts_s = []
-    for policy in candidates(site).values():
-        starts_s.append((_simulated_s(site, policy, N_OTHERS) + release_s)[:, jobs.job])
+    starts_s = [
+        (_simulated_s(site, policy, N_OTHERS) + release_s)[:, jobs.job]
+        for policy in candidates(site).values()
+    ]
     ranking = nearest.rank(jobs, starts_s, findings)
     return {"run": run.stem, "nearest": list(candidates(site))[ranking.best]}
 
