@@ -88,7 +88,8 @@ test-experiments: $(READY)
 test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
 		tests/policies/test_orders.py tests/sim/dags tests/policies/wing/lineage \
-		tests/sweep/questions/backtest/test_audit.py tests/mutants -m "not slow" \
+		tests/sweep/questions/backtest/test_audit.py \
+		tests/sweep/questions/backtest/test_steps.py tests/mutants -m "not slow" \
 		--ignore-glob='*_sample.py'
 
 ui: $(READY)

@@ -63,10 +63,12 @@ def recorded_state(workload: Workload, cluster: Cluster, moments_s: F8 | None = 
         If the log or the cluster names no nodes.
     """
     if not has_nodes(workload, cluster):
-        what = "machines have no names (cluster.shape: nodes)"
+        lacking = "machines have no names (cluster.shape: nodes)"
         if NODE_LIST not in workload.stages.column_names:
-            what = "jobs name no nodes (sacct: NodeList)"
-        raise InputError(f"a state needs to know where jobs ran, and the {what}", rule="no nodes")
+            lacking = "jobs name no nodes (sacct: NodeList)"
+        raise InputError(
+            f"a state needs to know where jobs ran, and the {lacking}", rule="no nodes"
+        )
     machine, is_known = _machines(workload, cluster)
     placed_s = column_or_default(workload.jobs, RECORDED[0]).copy()
     placed_s[~is_known] = np.nan

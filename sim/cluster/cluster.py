@@ -236,7 +236,7 @@ class Cluster:
             raise InputError(f"a cluster needs a positive share of machines, not {fraction!r}")
         check_size(fraction * self.n_machines, "machines")
         rows = share_of_kinds(self.capacity, self.machine_class, fraction)
-        return self._of_rows(rows, self._names_of(rows.tolist()))
+        return self._with_rows(rows, self._names_of(rows.tolist()))
 
     def _names_of(self, rows: Sequence[int]) -> tuple[str, ...]:
         """Return the names of rows; of machines that are there twice, the first has it."""
@@ -247,7 +247,7 @@ class Cluster:
             seen.add(row)
         return tuple(names)
 
-    def _of_rows(self, rows: I8, names: tuple[str, ...]) -> Cluster:
+    def _with_rows(self, rows: I8, names: tuple[str, ...]) -> Cluster:
         capacity, classes = frozen(self.capacity[rows]), frozen(self.machine_class[rows])
         return replace(self, capacity=capacity, machine_class=classes, names=names)
 
@@ -273,7 +273,7 @@ class Cluster:
         else:
             rows = np.insert(rows, int(like[-1]) + 1, np.full(more, row))
         check_size(len(rows), "machines")
-        return self._of_rows(rows, self._names_of(rows.tolist()))
+        return self._with_rows(rows, self._names_of(rows.tolist()))
 
     def with_queues(self, mode: QueueMode, shares: Mapping[str, float] | None = None) -> Cluster:
         """Return the same cluster, shared between the workload's queues by `mode`.

@@ -195,8 +195,8 @@ class _Gangs:
             self.size = self.size[self.rows]
             first = job_stage0(workload)[:-1]
             self.slot = np.maximum.reduceat(demand, first, axis=0)[self.rows]
-            one = workload.columns.job_one_per_node[self.rows]
-            self.at_most = np.where(one, 1, self.size)  # of a machine
+            is_single = workload.columns.job_one_per_node[self.rows]
+            self.at_most = np.where(is_single, 1, self.size)  # of a machine
 
 
 def _demands(workload: Workload, cluster: Cluster) -> tuple[I8, F8, tuple[str, ...]]:

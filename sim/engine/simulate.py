@@ -55,14 +55,14 @@ def simulate(
     check_fits(workload, cluster)
     original, workload = workload, with_default_times(workload, cluster)
     record_tasks = record == "tasks"
-    begun = begin_run(workload, cluster, policy, seed, record_tasks=record_tasks, state=state)
-    plan, arrays, features = begun.plan, begun.arrays, begun.features
+    opened = begin_run(workload, cluster, policy, seed, record_tasks=record_tasks, state=state)
+    plan, arrays, features = opened.plan, opened.arrays, opened.features
     limited = plan.take_limited()
     limits = [(np.nan, *limited)] if limited else []
     kernel_state, changed = layout.make(arrays), plan.take_changed()
     run = compiled_variant(features, kernel_state, changed)
     recorder = Recorder(arrays, features)
-    code = alternate(run, kernel_state, changed, begun, recorder, policy, limits)
+    code = alternate(run, kernel_state, changed, opened, recorder, policy, limits)
     if code == kernel.WRONG:
         raise AccountError(broken_account(arrays))
     if code != kernel.DONE:
@@ -84,7 +84,7 @@ def simulate(
     is_reserved = len(cluster.reservations) > 0
     ends_jobs = cluster.enforce_limits or is_reserved
     rejects = bool(cluster.limits or cluster.rules) or is_reserved
-    del begun, plan, arrays, kernel_state, run  # before records are put in order
+    del opened, plan, arrays, kernel_state, run  # before records are put in order
     return Run(
         original,
         cluster,
@@ -116,8 +116,8 @@ def variant(workload: Workload, cluster: Cluster, policy: Scheduler) -> frozense
 
 def compile_ahead(workload: Workload, cluster: Cluster, policy: Scheduler) -> None:
     """Compile or load all kernels of such a run, and run nothing."""
-    begun = begin_run(workload, cluster, policy, 0, record_tasks=True)
-    compiled_variant(begun.features, layout.make(begun.arrays), np.zeros(0, dtype=np.int32))
+    opened = begin_run(workload, cluster, policy, 0, record_tasks=True)
+    compiled_variant(opened.features, layout.make(opened.arrays), np.zeros(0, dtype=np.int32))
 
 
 def begin_run(
@@ -148,7 +148,7 @@ def alternate(
     run: Callable[..., int],
     state: Any,
     changed: I4,
-    begun: Begun,
+    opened: Begun,
     recorder: Recorder,
     policy: Scheduler,
     limits: list[LimitsSet],
@@ -158,7 +158,7 @@ def alternate(
 
     `first` is -1, or -2 to go on at a moment (`sim.engine.kernels.run`).
     """
-    world, plan, memory, arrays, _, can_defer = begun
+    world, plan, memory, arrays, _, can_defer = opened
     code = run(state, changed, first)
     counts, times = arrays["state_i"], arrays["state_f"]
     kinds, rows = arrays["state_event_kind"], arrays["state_event_row"]

@@ -86,41 +86,42 @@ def trials(
     zero_s = workload.origin_s
     own, own_cluster = on_own_clock(workload, cluster)
     pins = state.later(-zero_s)
-    begun = begin_run(own, own_cluster, policy, seed, record_tasks=True, state=pins, shared=shared)
-    plan, arrays, features = begun.plan, begun.arrays, begun.features
+    opened = begin_run(own, own_cluster, policy, seed, record_tasks=True, state=pins, shared=shared)
+    plan, arrays, features = opened.plan, opened.arrays, opened.features
     record, changed = layout.make(arrays), plan.take_changed()
     plan.take_limited()
     run = compiled_variant(features, record, changed)
     recorder = Recorder(arrays, features)
-    kept = _Kept(arrays)
+    saved = _Kept(arrays)
     task0 = own.columns.stage_task0[own.columns.job_stage0]
-    code = alternate(run, record, changed, begun, recorder, policy, [])
+    code = alternate(run, record, changed, opened, recorder, policy, [])
     while code == kernel.MOMENT:
         arrays["state_i"][layout.NEXT_MOMENT] += 1
-        kept.keep()
-        before = _begun(arrays)
+        saved.keep()
+        before = _has_begun(arrays)
         waiting = (arrays["state_job_ready_head"] >= 0) & (arrays["state_job_wait_queue"] >= 0)
         waiting &= ~before
+        late = _late(arrays, state, zero_s)
         arrays["state_i"][layout.TRIES] = 1
         run(record, changed, -2)
-        started = np.flatnonzero(_begun(arrays) & ~before)
+        started = np.flatnonzero(_has_begun(arrays) & ~before)
         yield Trial(
             arrays["state_f"].item(layout.NOW) + zero_s,
             np.flatnonzero(waiting),
             started,
             tuple(_machines(arrays, task0, j) for j in started.tolist()),
-            _late(arrays, state, zero_s),
+            late,
         )
-        kept.restore()
-        code = alternate(run, record, changed, begun, recorder, policy, [], first=-2)
+        saved.restore()
+        code = alternate(run, record, changed, opened, recorder, policy, [], first=-2)
     if code == kernel.WRONG:
         raise AccountError(broken_account(arrays))
 
 
-def _begun(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+def _has_begun(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
     """Return flags of the jobs that run or ran."""
-    begun: NDArray[np.bool_] = arrays["state_job_started"] > 0
-    return begun
+    opened: NDArray[np.bool_] = arrays["state_job_started"] > 0
+    return opened
 
 
 def _machines(arrays: Mapping[str, NDArray[Any]], task0: I8, job: int) -> tuple[int, ...]:

@@ -115,13 +115,13 @@ def test_nodes_move_between_partitions() -> None:
     assert changed.partitions["bigmem"].nodes == ("f0",)
     assert changed.partitions["long"].nodes == ("c0", "c1", "c2", "c3", "f1")
     assert changed.partitions["batch"] == MIXED.partitions["batch"]
-    gone, _ = changes.apply("move:f1:batch:", MIXED, JOBS)
-    assert "f1" not in gone.partitions["batch"].nodes
+    smaller, _ = changes.apply("move:f1:batch:", MIXED, JOBS)
+    assert "f1" not in smaller.partitions["batch"].nodes
 
 
 def test_a_user_s_jobs_are_submitted_twice() -> None:
     _, jobs = changes.apply("twice:bin", MIXED, JOBS)
-    before, after = (Counter(job.user for job in these) for these in (JOBS, jobs))
+    before, after = (Counter(job.user for job in jobs_of_user) for jobs_of_user in (JOBS, jobs))
     assert after["bin"] == 2 * before["bin"]
     assert after - Counter({"bin": after["bin"]}) == before - Counter({"bin": before["bin"]})
     assert Counter(map(len, submissions.chains_of(jobs)))[3] > 0

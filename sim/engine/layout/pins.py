@@ -60,9 +60,9 @@ def _check(columns: Columns, state: State, jobs: I8, n_machines: int) -> None:
         )
     task0 = columns.stage_task0[columns.job_stage0]
     for j in jobs.tolist():
-        there = state.machine[task0[j] : task0[j + 1]]
-        if (there < -1).any() or (there >= n_machines).any() or (there < 0).all():
+        machines = state.machine[task0[j] : task0[j + 1]]
+        if (machines < -1).any() or (machines >= n_machines).any() or (machines < 0).all():
             raise InputError(
-                f"the job in row {j} is in the state on machines {there.tolist()}; valid: 0 to "
+                f"the job in row {j} is in the state on machines {machines.tolist()}; valid: 0 to "
                 f"{n_machines - 1}, and -1 for any of the others of its tasks"
             )

@@ -40,8 +40,10 @@ def spread_tasks(log: Log) -> None:
     for i, (line, request) in enumerate(zip(lines, requests, strict=True)):
         if not nodes[i] > 0 or not cpus[i] > 0:
             continue
-        asked = _REQUESTED_NODES.search(request)
-        n_tasks = _free_tasks(line, int(asked[1]) if asked else 0, int(nodes[i]), int(cpus[i]))
+        requested = _REQUESTED_NODES.search(request)
+        n_tasks = _free_tasks(
+            line, int(requested[1]) if requested else 0, int(nodes[i]), int(cpus[i])
+        )
         if n_tasks > 0:
             tasks[i], own[i] = n_tasks, str(int(nodes[i]))
         elif nodes[i] > 1 or _PER_NODE.search(line):

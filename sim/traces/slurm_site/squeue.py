@@ -84,9 +84,9 @@ def read_queue(path: Path, started_s: Mapping[str, float]) -> Queue:
         rows, now_s = _text_rows(path, text)
     jobs = [job for row in rows for job in _elements(row)]
     known = [t for job in jobs for t in (time_s(job["submit"]), time_s(job["start"])) if t]
-    begun = [time_s(job["start"]) for job in jobs if job["state"] in RUNNING]
+    starts = [time_s(job["start"]) for job in jobs if job["state"] in RUNNING]
     if now_s is None:
-        now_s = max([t for t in begun if t] or known or [0.0])
+        now_s = max([t for t in starts if t] or known or [0.0])
     records = [_record(job, now_s) for job in jobs if job["state"] in (*RUNNING, *WAITING)]
     ids = {
         states: frozenset(job["id"] for job in jobs if job["state"] in states)

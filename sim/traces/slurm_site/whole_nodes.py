@@ -26,10 +26,10 @@ def demand_whole_nodes(
     nodes: Sequence[Node],
 ) -> pa.Table:
     """Return the stages with the demands of exclusive jobs, given by job, raised."""
-    least: dict[tuple[str, str], tuple[int, int]] = {}
+    smallest: dict[tuple[str, str], tuple[int, int]] = {}
     for j in np.flatnonzero(is_exclusive).tolist():
         key = partition[j], runs_on[j]
-        if key not in least:
+        if key not in smallest:
             own, classes = set(key[0].split("|")), set(key[1].split("|")) - {""}
             usable = [
                 node
@@ -38,7 +38,7 @@ def demand_whole_nodes(
                 and (not classes or node.machine_class in classes)
             ]
             cpus = [node.cpus for node in usable]
-            least[key] = min(cpus, default=0), min((n.gpus for n in usable), default=0)
+            smallest[key] = min(cpus, default=0), min((n.gpus for n in usable), default=0)
     job = values(stages, "job")
     for row, resource in enumerate(("cpu", "gpu")):
         column = DEMAND_PREFIX + resource
@@ -46,7 +46,7 @@ def demand_whole_nodes(
             continue
         lowest = np.zeros(len(is_exclusive))
         for j in np.flatnonzero(is_exclusive).tolist():
-            lowest[j] = least[partition[j], runs_on[j]][row]
+            lowest[j] = smallest[partition[j], runs_on[j]][row]
         demand = np.maximum(values(stages, column), lowest[job])
         stages = with_column(stages, column, demand)
     return stages

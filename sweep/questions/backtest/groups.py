@@ -67,13 +67,13 @@ def _groups(workload: Workload, job: I8) -> Iterator[tuple[str, str, Any]]:
         if column not in workload.jobs.column_names:
             continue
         code, known = values(workload.jobs, column)[job], names(workload.jobs, column)
-        there = [c for c in np.unique(code).tolist() if known[c]]
-        if len(there) > 1:
-            yield from ((by, known[c], code == c) for c in there)
+        shown = [c for c in np.unique(code).tolist() if known[c]]
+        if len(shown) > 1:
+            yield from ((by, known[c], code == c) for c in shown)
     level = np.ceil(np.log2(np.maximum(width_of(workload)[job], 1.0))).astype(np.int64)
-    there = np.unique(level).tolist()
-    if len(there) > 1:
-        yield from ((WIDTH, _between(k), level == k) for k in there)
+    shown = np.unique(level).tolist()
+    if len(shown) > 1:
+        yield from ((WIDTH, _between(k), level == k) for k in shown)
 
 
 def width_of(workload: Workload) -> F8:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import policies
 from sim.base.arrays import F8, ranges
+from sim.cluster.allowed import has_tiers
 from sim.cluster.caps import Cap
 from sim.cluster.cluster import Cluster
 from sim.cluster.faults import NO_OUTAGES
@@ -93,7 +94,7 @@ def _is_other(cap: Cap) -> bool:
 
 def _tiers(model: Model) -> Model | None:
     rules, tiers = model.cluster.rules, getattr(model.policy, "tiers", None)
-    if len({rule.tier for rule in rules.values()}) < 2 and not tiers:
+    if not has_tiers(model.cluster) and not tiers:
         return None
     equal = {name: dataclasses.replace(rule, tier=1) for name, rule in rules.items()}
     policy: Any = model.policy
@@ -120,9 +121,9 @@ def _whole_nodes(model: Model) -> Model | None:
 
 def _like(policy: policies.Policy, name: str, **more: Any) -> policies.Policy:
     """Build another policy with the settings that it has in common with one."""
-    given: dict[str, Any] = dataclasses.asdict(policy)
+    options: dict[str, Any] = dataclasses.asdict(policy)
     known = {field.name for field in dataclasses.fields(type(policies.build(name)))}
-    same = {key: value for key, value in given.items() if key in known and key != "order"}
+    same = {key: value for key, value in options.items() if key in known and key != "order"}
     return policies.build(name, **same, **more)
 
 
@@ -257,4 +258,4 @@ MECHANISMS: Mapping[str, Change] = {
     "maintenance and outages": _windows,
     "features": _features,
 }
-"""What a site may have, by name, and the change of its model that takes it out."""
+"""Mechanisms that a site may have, by name, and the change of its model that takes it out."""

@@ -123,9 +123,15 @@ def _step_tables(rows: list[dict[str, Any]]) -> Iterator[Table]:
 
 
 def _counts(row: Mapping[str, Any]) -> tuple[str, ...]:
-    found = _percent(row["found"] / row["starts"]) if row["starts"] else "–"
-    kept = _percent(row["quiet_kept"] / row["quiet"]) if row["quiet"] else "–"
-    return (f"{row['starts']:,}", found, f"{row['false_starts']:,}", f"{row['quiet']:,}", kept)
+    found_share = _percent(row["found"] / row["starts"]) if row["starts"] else "–"
+    kept_share = _percent(row["quiet_kept"] / row["quiet"]) if row["quiet"] else "–"
+    return (
+        f"{row['starts']:,}",
+        found_share,
+        f"{row['false_starts']:,}",
+        f"{row['quiet']:,}",
+        kept_share,
+    )
 
 
 MAX_GROUPS = 12

@@ -20,14 +20,14 @@ def sentences(table: pa.Table) -> list[str]:
     lines = []
     for policy in dict.fromkeys(row["policy"] for row in rows):
         own = [row for row in rows if row["policy"] == policy]
-        whole, *others = own
-        lines.append(_found(policy, whole))
-        if reasons := _reasons(whole, others):
+        whole, *without = own
+        lines.append(_found_starts(policy, whole))
+        if reasons := _reasons(whole, without):
             lines.append(f"{policy}: why jobs wait: {reasons}")
     return lines
 
 
-def _found(policy: str, row: dict[str, Any]) -> str:
+def _found_starts(policy: str, row: dict[str, Any]) -> str:
     text = (
         f"{policy}: one step at a time {_share(row['found'], row['starts'])} of "
         f"{row['starts']:,} starts are found, {row['false_starts']:,} false starts, "
@@ -46,9 +46,9 @@ def wrong(row: dict[str, Any]) -> int:
     return int(missed + row["false_starts"])
 
 
-def _reasons(whole: dict[str, Any], others: list[dict[str, Any]]) -> str:
+def _reasons(whole: dict[str, Any], without: list[dict[str, Any]]) -> str:
     """Write the mechanisms without which most more is wrong."""
-    lost = {row["without"]: wrong(row) - wrong(whole) for row in others}
+    lost = {row["without"]: wrong(row) - wrong(whole) for row in without}
     worst = sorted((name for name in lost if lost[name] > 0), key=lambda name: -lost[name])
     return ", ".join(f"{name} ({lost[name]:,} more wrong without)" for name in worst[:N_REASONS])
 

@@ -103,7 +103,7 @@ class Steps:
 
     Attributes
     ----------
-    found : (J,) int8
+    matches : (J,) int8
         1 for jobs that the model starts at a moment less than a cycle before their recorded start;
         2 where it chooses the recorded nodes, too; 0 for others that started at a moment; -1 else.
     false : (F, 2) int64
@@ -116,7 +116,7 @@ class Steps:
         Jobs that could not be placed where the log has them, when they started.
     """
 
-    found: Any
+    matches: Any
     false: I8
     quiet: F8
     broken: I8
@@ -146,7 +146,7 @@ def judge(
     state = recorded_state(model.workload, model.cluster, moments.all_s)
     model = _at_once(model)
     start_s, cycle_s = moments.job_start_s, moments.cycle_s
-    found = np.where(np.isin(start_s, moments.start_s), 0, -1).astype(np.int8)
+    matches = np.where(np.isin(start_s, moments.start_s), 0, -1).astype(np.int8)
     quiet_s = {*moments.quiet_s.tolist()}
     false: dict[tuple[int, int], None] = {}
     quiet: list[float] = []
@@ -164,10 +164,10 @@ def judge(
             continue
         if trial.time_s > until_s:
             number, until_s = number + 1, trial.time_s + cycle_s
-        _note_found(found, trial, rows, is_right, pins)
+        _note_found(matches, trial, rows, is_right, pins)
         false |= dict.fromkeys((number, j) for j in started[~is_right].tolist())
     return Steps(
-        found,
+        matches,
         np.array([*false], np.int64).reshape(-1, 2),
         np.array(quiet),
         np.array(broken, np.int64).reshape(-1, 2),
@@ -176,14 +176,14 @@ def judge(
 
 
 def _note_found(
-    found: Any, trial: Trial, rows: I8, is_right: Any, pins: Mapping[int, frozenset[int]]
+    matches: Any, trial: Trial, rows: I8, is_right: Any, pins: Mapping[int, frozenset[int]]
 ) -> None:
     for j, machines, right in zip(
         trial.started.tolist(), trial.machines, is_right.tolist(), strict=True
     ):
         row = int(rows[j])
-        if right and found[row] >= 0:
-            found[row] = max(int(found[row]), 2 if frozenset(machines) == pins.get(j) else 1)
+        if right and matches[row] >= 0:
+            matches[row] = max(int(matches[row]), 2 if frozenset(machines) == pins.get(j) else 1)
 
 
 def _pins(model: Model, machine: Any) -> dict[int, frozenset[int]]:
@@ -233,18 +233,18 @@ def _rows(label: str, without: str, model: Model, moments: Moments, steps: Steps
     groups += [(known[code], queue == code) for code in np.unique(queue) if has_several]
     rows = []
     for _, is_in in groups:
-        found = steps.found[is_in]
+        matches = steps.matches[is_in]
         waits = [t for t in steps.quiet.tolist() if (moments.waits(t) & is_in).any()]
         broken = {i for i, j in steps.broken.tolist() if is_in[j]}
         broken &= {i for i, t in enumerate(steps.quiet.tolist()) if t in {*waits}}
         rows.append(
             {
-                "starts": int((found >= 0).sum()),
-                "found": int((found > 0).sum()),
+                "starts": int((matches >= 0).sum()),
+                "found": int((matches > 0).sum()),
                 "false_starts": int(is_in[steps.false[:, 1]].sum()),
                 "quiet": len(waits),
                 "quiet_kept": len(waits) - len(broken),
-                "same_nodes": int((found == 2).sum()),
+                "same_nodes": int((matches == 2).sum()),
             }
         )
     table: dict[str, Any] = {

@@ -54,9 +54,9 @@ class Pinning:
         slot = self._slot(j)
         if not self._is_waiting_gang(j):
             slot = self.demand[next(g for g in self.job_stages[j] if self._ready(g))]
-        wanted = Counter(self._pinned_to(j))
-        n_free, machines = wanted.pop(-1, 0), []
-        for m, n in sorted(wanted.items()):
+        asked_for = Counter(self._pinned_to(j))
+        n_free, machines = asked_for.pop(-1, 0), []
+        for m, n in sorted(asked_for.items()):
             fits = [max(self.free[m][r], 0) // slot[r] for r in self.deciding if slot[r] > 0]
             by_devices = math.inf if self.unit else self._slots_by_devices(slot, m)
             room = min([*fits, by_devices])

@@ -166,9 +166,9 @@ def _by_weight(free, allowed, job, max_tasks, weights):
     for weight in sorted(set(weights)):
         mine = {n for n in allowed if weights[n] == weight}
         fits = sum(min(room(free[n], job), max_tasks(n)) for n in mine)
-        here = replace(job, tasks=min(left, fits))
-        chosen |= choose(free, mine, here, max_tasks) or {}
-        left -= here.tasks
+        part = replace(job, tasks=min(left, fits))
+        chosen |= choose(free, mine, part, max_tasks) or {}
+        left -= part.tasks
     return None if left else chosen
 
 

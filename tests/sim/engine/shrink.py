@@ -25,7 +25,7 @@ def shrink(world: World, fails: Callable[[World], bool], seconds: float = 25.0) 
 
 def _candidates(world: World) -> Iterator[World]:
     """Yield worlds with one part less, large parts first."""
-    for part in ("failures", "remote"):
+    for part in ("failures", "remote", "state"):
         if part in world:
             yield {name: value for name, value in world.items() if name != part}
     for j in range(len(world["jobs"])):
@@ -63,7 +63,9 @@ def _candidates(world: World) -> Iterator[World]:
     for j, job in enumerate(world["jobs"]):
         for s, stage in enumerate(job["stages"]):
             n = len(stage["durations_s"])
-            for rest in dict.fromkeys((n // 2, n - 1)) if "failures" not in world else ():
+            for rest in (
+                dict.fromkeys((n // 2, n - 1)) if not {*world} & {"failures", "state"} else ()
+            ):
                 if rest:
                     yield _with_stage(world, j, s, durations_s=stage["durations_s"][:rest])
             if stage["parents"]:
@@ -104,6 +106,12 @@ def _without_job(world: World, j: int) -> World:
                 for kind, delays in job["after"].items()
             }
     smaller = world | {"jobs": jobs}
+    if "state" in world:
+        placed_s, machine = world["state"]["placed_s"], world["state"]["machine"]
+        smaller["state"] = world["state"] | {
+            "placed_s": placed_s[:j] + placed_s[j + 1 :],
+            "machine": machine[:task0] + machine[task0 + n :],
+        }
     if "failures" in world:
         rows = zip(*world["failures"].values(), strict=True)
         rest = [row for row in rows if not task0 <= row[0] < task0 + n]

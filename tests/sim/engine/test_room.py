@@ -82,9 +82,9 @@ def test_records_that_exceed_the_memory_are_refused(monkeypatch: pytest.MonkeyPa
 )
 def test_the_state_of_a_run_is_within_its_bound(policy: str, cluster: sim.Cluster) -> None:
     workload = sim.synthesize("alibaba2018", jobs=200, seed=0)
-    begun = simulate.begin_run(workload, cluster, policies.build(policy), 0, record_tasks=False)
-    arrays = begun.arrays
-    assert "BATCHES" in begun.features
+    opened = simulate.begin_run(workload, cluster, policies.build(policy), 0, record_tasks=False)
+    arrays = opened.arrays
+    assert "BATCHES" in opened.features
     inputs = {id(column) for column in vars(workload.columns).values()}
     own = sum(a.nbytes for a in arrays.values() if id(a) not in inputs and id(a.base) not in inputs)
     assert own <= run_bytes(workload, cluster) <= 4 * own
@@ -105,9 +105,9 @@ def test_so_is_that_of_a_run_whose_attempts_may_stop(
         (failing, machines),
         (workload, machines.with_outages(outages)),
     ):
-        begun = simulate.begin_run(world, cluster, policies.build(policy), 0, record_tasks=True)
+        opened = simulate.begin_run(world, cluster, policies.build(policy), 0, record_tasks=True)
         inputs = {id(column) for column in vars(world.columns).values()}
-        arrays = {k: a for k, a in begun.arrays.items() if {id(a), id(a.base)}.isdisjoint(inputs)}
+        arrays = {k: a for k, a in opened.arrays.items() if {id(a), id(a.base)}.isdisjoint(inputs)}
         own = sum(a.nbytes for a in arrays.values())
         assert len(arrays["out_stop_task"]) == 2 * len(arrays["state_slot_free"])
         assert own <= run_bytes(world, cluster) <= 4 * own

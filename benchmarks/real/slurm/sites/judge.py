@@ -61,8 +61,8 @@ def judge_steps(run: SiteRun, site: Site) -> dict[str, Any]:
     moments = steps.find_moments(model, steps.cycle_of(model, 1.0))
     judged = steps.judge(model, moments)
     return {
-        "run": run.stem, "starts": int((judged.found >= 0).sum()),
-        "found": int((judged.found > 0).sum()), "false_starts": len(judged.false),
+        "run": run.stem, "starts": int((judged.matches >= 0).sum()),
+        "found": int((judged.matches > 0).sum()), "false_starts": len(judged.false),
         "quiet": len(judged.quiet),
         "quiet_kept": len(judged.quiet) - len({*judged.broken[:, 0].tolist()}),
     }  # fmt: skip
@@ -157,14 +157,14 @@ def judge(workloads: Sequence[str], parts: Sequence[str], folder: Path, table_fi
             if part not in parts or run.stem in known or (part == FREE and run.changed):
                 continue
             site = read_site(run.folder(folder))
-            found: Rows
+            rows: Rows
             if part == FREE:
-                found = judge_free(run, site)
+                rows = judge_free(run, site)
             else:
-                found = [(judge_steps if part == STEPS else judge_nearest)(run, site)]
-            table[part] = [*table.get(part, ()), *found]
+                rows = [(judge_steps if part == STEPS else judge_nearest)(run, site)]
+            table[part] = [*table.get(part, ()), *rows]
             page.write_table(table, table_file)
-            print(part, json.dumps(found[0]), flush=True)
+            print(part, json.dumps(rows[0]), flush=True)
         table = page.read_table(table_file)
         if WHAT_IF in parts and workload not in {row["workload"] for row in table.get(WHAT_IF, ())}:
             table[WHAT_IF] = [*table.get(WHAT_IF, ()), judge_what_if(workload, folder)]

@@ -34,7 +34,7 @@ class Acts:
     waiting: list[tuple[float, int, Callable[[], object]]] = field(default_factory=list)
     late_s: list[float] = field(default_factory=list)
 
-    def at(self, at_s: float, act: Callable[[], object]) -> None:
+    def add(self, at_s: float, act: Callable[[], object]) -> None:
         """Have something done at a time from the first instant, s."""
         heapq.heappush(self.waiting, (at_s, len(self.waiting) + len(self.late_s), act))
 
@@ -111,10 +111,10 @@ def _submit(acts: Acts, jobs: Sequence[Submission]) -> None:
         numbers[place] = acts.started.command("sbatch", *words, text=text).strip()
         if job.held_s:
             release = partial(acts.started.command, "scontrol", "release", numbers[place])
-            acts.at(job.at_s + job.held_s, release)
+            acts.add(job.at_s + job.held_s, release)
 
     for place, job in enumerate(jobs):
-        acts.at(job.at_s, partial(submit, place))
+        acts.add(job.at_s, partial(submit, place))
 
 
 def sbatch(job: Submission, name: str) -> list[str]:
@@ -153,9 +153,9 @@ def _close(acts: Acts, closure: Closure, target: Path) -> None:
         drain = partial(
             command, "scontrol", "update", f"nodename={nodes}", "state=drain", "reason=repair"
         )
-        acts.at(closure.from_s, drain)
+        acts.add(closure.from_s, drain)
         resume = partial(command, "scontrol", "update", f"nodename={nodes}", "state=resume")
-        acts.at(closure.until_s, resume)
+        acts.add(closure.until_s, resume)
         return
 
     def announce() -> None:
@@ -167,7 +167,7 @@ def _close(acts: Acts, closure: Closure, target: Path) -> None:
         shown = command("scontrol", "show", "reservation", "-o")  # it is gone when it is over
         (target / "reservation.txt").write_text(shown)
 
-    acts.at(closure.announced_s or 0.0, announce)
+    acts.add(closure.announced_s or 0.0, announce)
 
 
 def _wait(started: Cluster, begun_s: float) -> None:

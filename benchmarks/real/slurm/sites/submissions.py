@@ -32,7 +32,7 @@ CHAIN_S = 10.0
 
 @dataclass(frozen=True)
 class Submission:
-    """What is submitted at one time; seconds from the first instant.
+    """Submission of a job or an array; seconds from the first instant.
 
     Attributes
     ----------
@@ -84,14 +84,14 @@ def generate(shape: Shape, seed: int) -> list[Submission]:
     chains: list[list[Submission]] = []
     for name, options in shape.jobs.items():
         draws = stream(seed, f"site {shape.name} {name}")
-        of = options.get("of", "cpu")
+        unit = options.get("of", "cpu")
         nodes = [shape.kind_of(node) for node in shape.partitions[options["partition"]].nodes]
-        capacity = sum(kind.gpus if of == "gpu" else kind.cpus for kind in nodes)
+        capacity = sum(kind.gpus if unit == "gpu" else kind.cpus for kind in nodes)
         wanted_s = options.get("load", 0.0) * capacity * shape.span_s
         work_s, n = 0.0, 0
         while work_s < wanted_s if "load" in options else n < options["count"]:
             chains.append(_chain(shape, options, draws))
-            work_s += sum(job.work_s(of) for job in chains[-1])
+            work_s += sum(job.work_s(unit) for job in chains[-1])
             n += 1
     chains.sort(key=lambda chain: chain[0].at_s)
     return in_order(chains)
@@ -175,8 +175,8 @@ def _between(bounds: Sequence[int], draws: Stream) -> int:
 
 
 def _log_uniform(bounds: Sequence[float], draws: Stream) -> float:
-    least, most = bounds
-    return round(least * math.exp(draws.random() * math.log(most / least)), 1)
+    low, high = bounds
+    return round(low * math.exp(draws.random() * math.log(high / low)), 1)
 
 
 def _choice(weights: Mapping[Any, float], draws: Stream) -> Any:

@@ -116,16 +116,21 @@ def next_wake(st):
 def dispatch_replanned(st):
     """Note what happened; run the main loop and the planning thread if it is their time."""
     now = st.state_f[NOW]
-    is_tried = PINS and st.state_i[TRIES] > 0  # a whole pass and a plan, whatever their times
+    # a whole pass, or if it starts none a plan, whatever their times: they are never at one
+    is_tried, n_running = PINS and st.state_i[TRIES] > 0, 0
     if not is_tried:
         _forget_passes(st)
     _note_events(st)
+    if is_tried:
+        n_running = st.state_replan[N_EXPECTED]
     if is_tried or (_is_waiting(st) and _poll_s(st, _next_pass(st)) <= now):
         is_full = _end_pass(st, _next_pass(st))
         _run_main(st, is_full or is_tried)
         _note_update(st)
     is_due = not st.state_replan[IS_IDLE] and st.state_replan_s[WAKE] <= now
-    if st.p_replan[PLANS] and (is_tried or is_due):
+    if is_tried:
+        is_due = st.state_replan[N_EXPECTED] == n_running
+    if st.p_replan[PLANS] and is_due:
         _wake(st)
     clear_dirty(st)
 

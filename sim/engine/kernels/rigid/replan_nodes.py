@@ -194,7 +194,7 @@ def _list_rows(st, level):
     n_bounds, before = 0, 0
     for node in range(len(room)):  # no branches: they would often be mispredicted
         has_room = int(room[node] > 0)
-        if CHOOSES:
+        if CHOOSES and not st.state_i[UNIT]:
             has_room &= int(st.c_mach_level[node] == level)
         bound[n_bounds] = node
         n_bounds += has_room ^ before
