@@ -19,7 +19,7 @@ import numpy as np
 import policies
 from benchmarks.real import page
 from benchmarks.real.slurm.sites import plan, what_if
-from benchmarks.real.slurm.sites.plan import SiteRun
+from benchmarks.real.slurm.sites.plan import FREE, NEAREST, STEPS, WHAT_IF, SiteRun
 from benchmarks.real.slurm.sites.twin import ALL, N_SEEDS, partitions, recorded_s, simulated_s
 from sim.cluster.cluster import Cluster
 from sim.traces.sites.site import Site
@@ -30,8 +30,6 @@ from sweep.questions.backtest.audit import audit
 from sweep.questions.backtest.logged_jobs import logged_jobs
 from sweep.questions.backtest.mechanisms import Model
 
-STEPS, FREE, WHAT_IF, NEAREST = "site steps", "site free", "site what-if", "site nearest"
-"""Parts of the table."""
 N_OTHERS = 10
 """Simulations of each policy that is compared."""
 
