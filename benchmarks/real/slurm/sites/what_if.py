@@ -38,9 +38,9 @@ def waits_s(folder: Path, change: str, n_seeds: int) -> tuple[float, float]:
         with contextlib.redirect_stdout(io.StringIO()):
             sim_main(["site", str(folder), "--out", str(twin)])
             done = sweep.run(
-                "--config-dir", str(twin), "trace=site", "policy=site", word(change, folder),
+                "trace=site", "policy=site", word(change, folder),
                 "what_if.restore=null", f"seed=range(0,{n_seeds})", "launcher=inline",
-                "tracking=none", f"paths.results={scratch}",
+                "tracking=none", f"paths.results={scratch}", config_dir=str(twin),
             )  # fmt: skip
         cells = done.cells
     column = next(name for name in cells.columns if name.startswith(KEY))
