@@ -97,6 +97,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_window_from", "f8", "*", INPUT),
     ("c_window_until", "f8", "*", INPUT),
     ("c_window_ahead", "i1", "*", INPUT),  # nothing runs into it
+    ("c_window_known", "f8", "*", INPUT),  # when it is announced
     ("c_window_owner", "i4", "*", INPUT),  # its reservation, -1 for none
     ("c_over_s", "f8", "*", INPUT),  # last ends of reservations
     ("c_pool_machine", "i8", "*", INPUT),  # a machine of each pool, if some are reserved

@@ -96,14 +96,14 @@ def moved(site: Site, nodes: str, source: str, target: str) -> list[dict[str, An
 def with_maintenance(
     site: Site, folder: Path, nodes: str, from_s: str, until_s: str, announced_s: str
 ) -> list[dict[str, Any]]:
-    """Return the reservations with one more, which the twin knows from the beginning on."""
-    del announced_s
+    """Return the reservations with one more."""
     about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     zero_s = submissions.generate(shape.read(about["shape"]), about["seed"])[0].at_s
     machines = {node.name: i for i, node in enumerate(site.nodes)}
     row = {
         "name": "added", "machine": [machines[name] for name in expand(nodes)],
         "from_s": float(from_s) - zero_s, "until_s": float(until_s) - zero_s, "users": ["root"],
+        "announced_s": max(float(announced_s) - zero_s, 0.0),
     }  # fmt: skip
     return [*site.cluster.get("reservations", ()), row]
 
