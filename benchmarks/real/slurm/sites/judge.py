@@ -26,6 +26,7 @@ from sim.traces.sites.site import Site
 from sim.traces.slurm_site.site import read_site
 from sweep.grid import clusters
 from sweep.questions.backtest import nearest, steps
+from sweep.questions.backtest.attempts import with_attempts
 from sweep.questions.backtest.audit import audit
 from sweep.questions.backtest.logged_jobs import logged_jobs
 from sweep.questions.backtest.mechanisms import Model
@@ -58,6 +59,7 @@ _SCHEDULER = (
 def judge_steps(run: SiteRun, site: Site) -> dict[str, Any]:
     """Try the twin in each state that a run's log shows."""
     model = _model(site)
+    model = model._replace(workload=with_attempts(model.workload))
     moments = steps.find_moments(model, steps.cycle_of(model, 1.0))
     judged = steps.judge(model, moments)
     return {
