@@ -102,7 +102,10 @@ def _machines(workload: Workload, cluster: Cluster) -> tuple[I4, Mask]:
         columns.stage_demand[stage0[jobs]],
     )
     machine = np.full(columns.n_tasks, -1, np.int32)
-    for j, nodes in zip(jobs.tolist(), spread(ran, _capacity(workload, cluster)), strict=True):
+    weight = np.array(cluster.weights or (1,), np.int64)
+    weight = weight[cluster.machine_class] if cluster.weights else np.repeat(weight, len(row))
+    own = spread(ran, _capacity(workload, cluster), weight)
+    for j, nodes in zip(jobs.tolist(), own, strict=True):
         at = np.repeat([*nodes], [*nodes.values()])[: n_tasks[j]]
         machine[task0[j] : task0[j] + len(at)] = at
     return machine, is_known

@@ -1,7 +1,8 @@
 """Tasks of gangs on the nodes that a log names: how many on each, which the log does not say.
 
-Slurm takes all the room of a job's nodes in their order, and the rest on the last. So tasks are
-assigned in order of time. Where a later job would then lack room, tasks of earlier gangs change
+Slurm takes nodes by their weights, of one weight by consecutive best fit, all the room of each and
+the rest on the last (`sim.engine.kernels.rigid.replan_nodes.choose_nodes`). So are tasks assigned
+to a job's nodes, in order of time. Where a later job would then lack room, tasks of earlier gangs change
 places among their own nodes, if these had room ever since.
 """
 
@@ -47,7 +48,7 @@ class Ran:
         return n > 1 and int(self.n_tasks[job]) > n
 
 
-def spread(ran: Ran, capacity: I8) -> list[Nodes]:
+def spread(ran: Ran, capacity: I8, weight: I8) -> list[Nodes]:
     """Return the tasks of each job on its machines; fewer than it has where they lack room.
 
     Parameters
@@ -56,15 +57,18 @@ def spread(ran: Ran, capacity: I8) -> list[Nodes]:
         Jobs; of those that start at one time, the ones that leave nothing open come first.
     capacity : (M, R) int64
         Capacity of each machine, in quanta.
+    weight : (M,) int64
+        Those of the least weight are taken first.
     """
-    return _Spread(ran, capacity).all()
+    return _Spread(ran, capacity, weight).all()
 
 
 class _Spread:
     """Jobs assigned in order of time, and the room that they leave."""
 
-    def __init__(self, ran: Ran, capacity: I8) -> None:
+    def __init__(self, ran: Ran, capacity: I8, weight: I8) -> None:
         self.ran, self.capacity, self.free = ran, capacity, capacity.copy()
+        self.weight = weight
         self.nodes: list[Nodes] = [{} for _ in ran.machines]
         self.running: list[tuple[float, int]] = []  # end and job, a heap
 
@@ -91,9 +95,11 @@ class _Spread:
             for machine, n in own.items():
                 self.make_room(job, machine, n)
             return own
-        own = {}
-        for n_others, machine in zip(range(len(machines))[::-1], machines, strict=True):
+        for machine in machines:
             self.make_room(job, machine, 1)
+        own = {}
+        machines = self.in_order(job)
+        for n_others, machine in zip(range(len(machines))[::-1], machines, strict=True):
             own[machine] = max(min(self.room(job, machine), n_left - n_others), 1)
             n_left -= own[machine]
         for machine in machines:
@@ -103,6 +109,26 @@ class _Spread:
                 own[machine] += more
                 n_left -= more
         return own
+
+    def in_order(self, job: int) -> tuple[int, ...]:
+        """Return the machines of a job in the order in which consecutive best fit takes them."""
+        order: list[int] = []
+        left = int(self.ran.n_tasks[job])
+        room = {machine: self.room(job, machine) for machine in self.ran.machines[job]}
+        for weight in sorted({int(self.weight[machine]) for machine in room}):
+            rows: list[list[int]] = []
+            for machine in (m for m in room if self.weight[m] == weight):
+                if rows and rows[-1][-1] == machine - 1:
+                    rows[-1].append(machine)
+                else:
+                    rows.append([machine])
+            while rows:
+                sums = [sum(room[machine] for machine in row) for row in rows]
+                enough = [total for total in sums if total >= left]
+                row = rows.pop(sums.index(min(enough) if enough else max(sums)))
+                order += row
+                left -= sum(room[machine] for machine in row)
+        return tuple(order)
 
     def room(self, job: int, machine: int) -> int:
         """Return how many tasks of a job fit on a machine."""
