@@ -7,9 +7,9 @@ out once for all tries, as far as they look ahead.
 
 # mypy: disable-error-code="no-untyped-def"
 
-from sim.base.jit import inlined, part
+from sim.base.jit import inlined, late, part
 from sim.engine.kernels.choosing.devices import n_by_devices
-from sim.engine.kernels.features import CHOOSES
+from sim.engine.kernels.features import CHOOSES, PREEMPTS
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
     choose_nodes,
@@ -23,13 +23,19 @@ from sim.engine.kernels.rigid.replan_registers import (
     LINEAR,
     N_ENDED,
     N_EXPECTED,
+    N_GONE,
 )
 from sim.engine.kernels.state import CONSTRAINED, UNIT
+
+
+may_preempt = late("sim.engine.kernels.preemption.units.may_preempt", PREEMPTS)
 
 
 @inlined
 def begin_ends(st, j):
     """Set the number of tasks of job `j` that fit each node now, before any running job ends."""
+    if PREEMPTS:
+        _list_gone(st, j)
     first, now = st.state_node_first, st.state_node_now
     for node in range(len(first)):
         first[node] = room_on(st, j, now, node)
@@ -46,6 +52,7 @@ def expected_start(st, now, j, may_wait):
     """Return when job `j` could start on the allowed nodes, s, and how many running jobs end first.
 
     Now, or at the expected end of a running job; -1 if it can't. Reservations are not looked at.
+    Jobs that it may preempt count as gone, as in Slurm: where that suffices, it is planned at once.
     """
     width, room, allowed, fits_now = job_width(st, j), 0, st.state_node_allowed, st.state_node_first
     for node in range(len(allowed)):
@@ -54,9 +61,15 @@ def expected_start(st, now, j, may_wait):
         return now, 0
     if not may_wait:
         return NEVER, 0
-    running = st.state_expected_jobs
+    running = st.state_ending_jobs if PREEMPTS else st.state_expected_jobs
     first, aligned, n = st.p_replan[FIRST_WINDOW], 0, st.state_replan[N_EXPECTED]
     window, i = first, 0
+    if PREEMPTS:
+        while i < st.state_replan[N_GONE]:
+            room += max(_gained(st, j, i), 0)
+            i += 1
+        if i > 0 and room >= width:
+            return now + 1, i
     while i < n:
         last = NEVER
         while i < n:
@@ -115,7 +128,8 @@ def _gained(st, j, i):
 def _end_next(st, j):
     """Let the next running job end: note how many more tasks of job `j` fit each of its nodes."""
     i, later, future = st.state_replan[N_ENDED], st.state_node_later, st.state_node_future
-    other, nodes = st.state_expected_jobs[i], st.state_task_node
+    running = st.state_ending_jobs if PREEMPTS else st.state_expected_jobs
+    other, nodes = running[i], st.state_task_node
     n = st.state_gain_end[i - 1] if i > 0 else 0
     first = st.w_stage_task0[st.w_job_stage0[other]]
     end = first + job_width(st, other)
@@ -134,3 +148,16 @@ def _end_next(st, j):
         n += 1
     st.state_gain_end[i] = n
     st.state_replan[N_ENDED] = i + 1
+
+
+@part
+def _list_gone(st, j):
+    """List the running jobs that job `j` may preempt, then the others, by expected end."""
+    jobs, order, k = st.state_expected_jobs, st.state_ending_jobs, 0
+    for is_other in range(2):
+        for i in range(st.state_replan[N_EXPECTED]):
+            if may_preempt(st, j, jobs[i]) != (is_other == 1):
+                order[k] = jobs[i]
+                k += 1
+        if is_other == 0:
+            st.state_replan[N_GONE] = k

@@ -46,9 +46,10 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     N_STARTED,
     IS_CHANGED,  # jobs or nodes have, since its part began
     IS_FULL,  # it tries no further jobs
+    N_GONE,  # running jobs that the job in question may preempt
     N_ENDED,  # running jobs whose ends are worked out for the job in question
-) = range(22)
-N_STATE = 22
+) = range(23)
+N_STATE = 23
 
 # state_replan_s
 REQUESTED, WAKE, BEGUN = range(3)
