@@ -105,9 +105,7 @@ def trials(
         waiting = (arrays["state_job_ready_head"] >= 0) & (arrays["state_job_wait_queue"] >= 0)
         waiting &= ~before
         late = _late(arrays, state, zero_s)
-        started, planned = (
-            _try(run, record, changed, arrays, number) for number in (_PASS, _PLAN)
-        )
+        started, planned = (_try(run, record, changed, arrays, number) for number in (_PASS, _PLAN))
         both = np.concatenate([started, planned]).tolist()
         yield Trial(
             arrays["state_f"].item(layout.NOW) + zero_s,

@@ -2,8 +2,8 @@
 
 Slurm takes nodes by their weights, of one weight by consecutive best fit, all the room of each and
 the rest on the last (`sim.engine.kernels.rigid.replan_nodes.choose_nodes`). So are tasks assigned
-to a job's nodes, in order of time. Where a later job would then lack room, tasks of earlier gangs change
-places among their own nodes, if these had room ever since.
+to a job's nodes, in order of time. Where a later job would then lack room, tasks of earlier gangs
+change places among their own nodes, if these had room ever since.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class _Spread:
 
     def all(self) -> list[Nodes]:
         ran = self.ran
-        n_machines = [len(machines) for machines in ran.machines]
-        loose = [ran.is_loose(job) for job in range(len(n_machines))]
+        n_machines = np.array([len(machines) for machines in ran.machines])
+        loose = np.array([ran.is_loose(job) for job in range(len(n_machines))])
         for job in np.lexsort((n_machines, loose, ran.start_s)).tolist():
             while self.running and self.running[0][0] <= ran.start_s[job]:
                 _, ended = heappop(self.running)

@@ -436,7 +436,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_planned_jobs", "i4", "J:REPLANNED", 0),  # waiting jobs in order
     ("state_plan_jobs", "i4", "J:REPLANNED", 0),  # those of the plan
     ("state_expected_jobs", "i4", "J:REPLANNED", 0),  # running jobs by expected end
-    ("state_ending_jobs", "i4", "J:REPLANNED", 0),  # running jobs, those that may be preempted first
+    ("state_ending_jobs", "i4", "J:REPLANNED", 0),  # those that may be preempted first
     ("state_completing_jobs", "i4", "J:REPLANNED", 0),  # ended jobs by the time it takes
     ("state_task_node", "i4", "T:REPLANNED", 0),  # of each slot of a job, from its first task on
     ("state_node_busy", "i1", "U:REPLANNED", 0),  # of slots

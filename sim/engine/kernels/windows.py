@@ -2,8 +2,8 @@
 
 A job may begin on a machine if no window of it is open then, and if it is expected to end before
 the next outage begins. A drain lets it run on. A reservation is a window to all jobs but its own,
-once it is announced, and a job that asks for one is closed out elsewhere. Windows of a machine stand in ``c_window_from``
-and so on, in the order of their begins.
+once it is announced, and a job that asks for one is closed out elsewhere. Windows of a machine
+stand in ``c_window_from`` and so on, in the order of their begins.
 
 Plans and reservations give the expected end. Elsewhere only a limit at which jobs are ended says
 when a job will be over: it counts from the moment at which the job first took room, so that the end

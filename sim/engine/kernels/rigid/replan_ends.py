@@ -27,7 +27,6 @@ from sim.engine.kernels.rigid.replan_registers import (
 )
 from sim.engine.kernels.state import CONSTRAINED, UNIT
 
-
 may_preempt = late("sim.engine.kernels.preemption.units.may_preempt", PREEMPTS)
 
 
