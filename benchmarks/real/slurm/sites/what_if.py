@@ -60,7 +60,7 @@ def word(change: str, folder: Path) -> str:
         return f"{KEY}load=user={words[0]}:2"
     if kind == "qos":
         name = words[1].replace("PerUser", "PU")
-        return f"'{KEY}qos={words[0]}:{name}={words[2]}'"
+        return f"{KEY}qos='{words[0]}:{name}={words[2]}'"
     site = read_site(folder)
     if kind == "nodes":
         return f"{KEY}cluster.shape={_flow(more_nodes(site, *words))}"
