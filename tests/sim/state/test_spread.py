@@ -29,18 +29,15 @@ def test_all_room_of_the_first_nodes_and_the_rest_on_the_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capacity", "weight", "expected"),
+    ("weight", "expected"),
     [
-        ([2, 9, 9, 4], [1, 1, 1, 1], {0: 2, 2: 5}),  # 2 alone is the row that is tightest
-        ([2, 9, 9, 4], [1, 1, 5, 1], {0: 2, 2: 5}),
-        ([2, 9, 3, 9], [9, 1, 1, 1], {0: 4, 2: 3}),  # 2 is of the least weight
+        ([1, 1, 1, 1], {2: 4, 0: 1}),  # neither suffices: the row with more room first
+        ([1, 1, 5, 1], {0: 2, 2: 3}),  # 0 is of the least weight
+        ([9, 1, 1, 1], {2: 4, 0: 1}),
     ],
 )
-def test_by_weight_then_by_consecutive_best_fit(
-    capacity: list[int], weight: list[int], expected: Nodes
-) -> None:
-    capacity[0] = max(capacity[0], sum(expected.values()) - expected[2])
-    assert placed([(0.0, 9.0, (0, 2), 7)], capacity, weight) == [expected]
+def test_by_weight_then_by_consecutive_best_fit(weight: list[int], expected: Nodes) -> None:
+    assert placed([(0.0, 9.0, (0, 2), 5)], [2, 9, 4, 9], weight) == [expected]
 
 
 def test_of_one_time_those_that_leave_nothing_open_go_first() -> None:
