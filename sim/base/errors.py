@@ -57,10 +57,21 @@ class InputError(SimError, ValueError):
         return _rebuild_input_error, (type(self), self.message, self.file, self.line, self.rule)
 
 
+MAX_VALID, N_CLOSEST = 20, 5
+"""Most valid names that a message lists; how many, the closest ones, if there are more."""
+
+
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
-    """Return the message for a `name` that is not among `known`, with the closest match."""
+    """Return the message for a `name` that is not among `known`, with the closest match.
+
+    >>> unknown("policy", "fiffo", ["las", "fifo"])
+    "unknown policy 'fiffo'; did you mean 'fifo'? valid: las, fifo"
+    """
     names = list(known)
     valid = ", ".join(names) or "(none)"
+    if len(names) > MAX_VALID:
+        closest = difflib.get_close_matches(str(name), names, n=N_CLOSEST, cutoff=0.0)
+        valid = f"{', '.join(closest)} and {len(names) - N_CLOSEST} more"
     return f"unknown {kind} {name!r}; {did_you_mean(name, names)}valid: {valid}"
 
 

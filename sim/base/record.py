@@ -15,7 +15,7 @@ class Record:
 
     def __init__(self, arrays: Iterable[NDArray[Any]]) -> None:
         self.arrays = tuple(arrays)
-        words = [word for a in self.arrays for word in (a.ctypes.data, *a.shape)]
+        words = [word for a in self.arrays for word in (a.__array_interface__["data"][0], *a.shape)]
         self.table = np.array(words, dtype=np.intp)
         self.address = self.table.ctypes.data
 

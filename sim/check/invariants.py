@@ -170,7 +170,7 @@ def check_gangs(record: Record) -> None:
     waits = c.stage_n_barrier + c.stage_n_o2o
     source = (waits == 0)[record.task_stage]
     at_start = record.start == result.job_start[record.task_job]
-    slot = np.maximum.reduceat(record.stage_demand, c.job_stage0[:-1], axis=0)
+    needs = record.gang_needs
     reserved = np.zeros((len(record.instants), record.demand.shape[1]))
     for j in np.flatnonzero(record.gang).tolist():
         tasks = record.task_job == j
@@ -181,7 +181,7 @@ def check_gangs(record: Record) -> None:
                 "start together"
             )
         alive = (result.job_start[j] <= record.instants) & (record.instants < result.job_finish[j])
-        reserved += alive * c.job_min_tasks[j] * slot[j]
+        reserved += alive * needs[j]
     used = record.used(~record.gang[record.task_job])
     over = reserved + used > record.capacity.sum(axis=0)
     _refuse_use(record, over, "gangs and other tasks hold more than the cluster has")

@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4, Mask
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.cluster.allowed import allowed_codes
+from sim.cluster.components import Machines, gang_components, needs_at_once
 from sim.cluster.quotas import QuotaTree, quota_tree
 from sim.cluster.sizing import queue_shares
 from sim.cluster.speeds import class_speeds
@@ -73,6 +74,18 @@ class Record:
         self.overbooked = np.isin(cluster.resources, _may_be_overbooked(result, plan))
         is_fair = plan.fit == Fit.PACK and plan.packing.unfairness < np.inf
         self.holds_back = is_fair or (plan.fit == Fit.SKIP and plan.held_machines > 0)
+
+    @cached_property
+    def gang_needs(self) -> I8:
+        """Return the room of all slots of each gang, (J, R) quanta."""
+        demand, cluster = self.stage_demand.astype(np.int64), self.result.cluster
+        components = None
+        if not cluster.unit:
+            code = cluster.machine_class if cluster.classes else np.zeros(len(self.capacity))
+            machines = Machines(self.capacity.astype(np.int64), code.astype(np.int64))
+            allowed = allowed_codes(self.c, cluster)
+            components = gang_components(self.c, demand, allowed, machines)
+        return needs_at_once(self.c, demand, components)
 
     @cached_property
     def duration(self) -> F8:

@@ -22,20 +22,18 @@ if TYPE_CHECKING:
 def check_caps(
     workload: Workload,
     cluster: Cluster,
-    demand: I8,
+    needs: I8,
     quantum: F8,
     resources: tuple[str, ...],
 ) -> None:
     """Refuse caps under which some job never starts, or that can't be counted.
 
-    `demand` of each stage's task, (G, R) in quanta of `resources`.
+    `needs` of each job at once, (J, R) in quanta of `resources`.
     """
     columns = workload.columns
     groups = cap_groups(columns, cluster)
     if not groups:
         return
-    slot = np.maximum.reduceat(demand, columns.job_stage0[:-1], axis=0)
-    together = np.maximum(columns.job_min_tasks, 1)
     jobs = groups.jobs()
     is_rejected = unadmitted_jobs(columns, cluster)[jobs]
     for i, row in enumerate(groups.caps):
@@ -44,7 +42,7 @@ def check_caps(
         need = np.ones(len(job))
         if row.resource in resources:
             r = resources.index(row.resource)
-            need = slot[job, r] * quantum[r] * together[job]
+            need = needs[job, r] * quantum[r]
         elif row.resource is not None:
             need = np.zeros(len(job))
         else:

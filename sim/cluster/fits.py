@@ -13,6 +13,14 @@ from sim.cluster.allowed import allowed_codes, job_nodes, unadmitted_jobs
 from sim.cluster.cap_checks import check_caps
 from sim.cluster.classes import ANY, SEPARATOR, capacity_in_quanta, quanta_per_device
 from sim.cluster.cluster import Cluster
+from sim.cluster.components import (
+    Components,
+    Machines,
+    by_devices,
+    fit_together,
+    gang_components,
+    needs_at_once,
+)
 from sim.cluster.default_times import with_default_times
 from sim.cluster.exclusive import machine_parts
 from sim.cluster.partitions import NO_RULES
@@ -27,7 +35,8 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     """Check that every task, and every gang, fits the empty cluster and its own queue.
 
     A task needs one machine with room for its whole demand. A gang of ``min_tasks`` needs as many
-    slots at once, on any machines, each large enough for any of the job's tasks. In hard queues
+    slots at once, on any machines, each large enough for any of the job's tasks, or for those of
+    its component (`sim.cluster.components`). In hard queues
     both stay within the queue's share: the whole quanta in share × total, for each resource; equal
     shares over the workload's queues where the cluster states none. With quotas they stay within
     what their queue may use and borrow while the others use nothing. In a pool of slots each task
@@ -60,21 +69,30 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     allowed = (runs_on[:, None] >> kinds[:, 0]) & 1
     n_resources = len(resources)
     _check_tasks(workload, demand, quantum, resources, shapes[:, :n_resources], allowed)
-    whole_gangs = _Gangs(workload, fit_demand, ~rejected)
+    machines = Machines(fit_capacity, code.astype(np.int64))
+    if in_devices is not None:
+        machines = Machines(fit_capacity, machines.code, in_devices.row, in_devices.quanta)
+    columns = workload.columns
+    components = None if cluster.unit else gang_components(columns, fit_demand, runs_on, machines)
+    may_be_equal = ~rejected
+    if components is not None:
+        may_be_equal &= ~components.is_heterogeneous
+        _check_components(workload, components, fit_demand, runs_on, machines, rejected)
+    whole_gangs = _Gangs(workload, fit_demand, may_be_equal)
     _check_gangs(workload, whole_gangs, shapes, count, allowed, in_devices, is_pool=cluster.unit)
-    gangs = _Gangs(workload, demand, ~rejected)
+    needs = needs_at_once(columns, demand, components)
     total = capacity.sum(axis=0)
     if cluster.queue_mode == "quota":
         queue_names = names(workload.jobs, "queue")
         tree = quota_tree(cluster.quotas, queue_names, resources, total, quantum)
         potential = np.array([tree.potential(q) for q in range(len(queue_names))])
-        _check_queues(workload, demand, gangs, quantum, resources, potential, _BY_QUOTA)
+        _check_queues(workload, demand, needs, quantum, resources, potential, _BY_QUOTA)
     elif cluster.queue_mode != "global":
         _check_queue_names(workload, cluster)
     if cluster.queue_mode == "hard":
         share = queue_quanta(workload, cluster, total)
-        _check_queues(workload, demand, gangs, quantum, resources, share, _BY_SHARE)
-    check_caps(workload, cluster, demand, quantum, resources)
+        _check_queues(workload, demand, needs, quantum, resources, share, _BY_SHARE)
+    check_caps(workload, cluster, needs, quantum, resources)
     _check_reservations(
         workload, cluster, demand, capacity, runs_on, code.astype(np.int64), rejected
     )
@@ -365,7 +383,8 @@ def _check_gangs(
             slots = np.where(gangs.slot > 0, shape // gangs.slot, gangs.size[:, None])
         fits = slots.min(axis=1, initial=np.iinfo(np.int32).max)
         if device is not None:
-            fits = np.minimum(fits, _by_devices(gangs.slot[:, device.row], shape, device))
+            amount = gangs.slot[:, device.row]
+            fits = np.minimum(fits, by_devices(amount, shape[device.row], device.quanta))
         at_most = gangs.size if is_pool else gangs.at_most
         room += n * np.minimum(fits, at_most) * may_hold[:, i]
     over = np.flatnonzero(room < gangs.size)
@@ -389,12 +408,29 @@ def _check_gangs(
     )
 
 
-def _by_devices(amount: I8, shape: I8, device: _Devices) -> I8:
-    """Return how many slots, of that amount of quanta each, the devices of a machine hold."""
-    n_devices, per = shape[device.row] // device.quanta, device.quanta
-    part = n_devices * (per // np.clip(amount, 1, per))
-    whole = n_devices // np.maximum(amount // per, 1)
-    return np.where(amount == 0, np.iinfo(np.int32).max, np.where(amount < per, part, whole))
+def _check_components(
+    workload: Workload, components: Components, demand: I8, runs_on: I8, machines: Machines,
+    rejected: Mask,
+) -> None:  # fmt: skip
+    """Refuse heterogeneous gangs that the empty cluster has no room for."""
+    columns = workload.columns
+    known: dict[bytes, int] = {}
+    for job in np.flatnonzero(components.is_heterogeneous & ~rejected).tolist():
+        own = slice(int(components.job0[job]), int(components.job0[job + 1]))
+        stage, size = components.stage[own], components.size[own]
+        slots, is_single = demand[stage], bool(columns.job_one_per_node[job])
+        key = b"".join(
+            [slots.tobytes(), runs_on[stage].tobytes(), size.tobytes(), bytes([is_single])]
+        )
+        if key not in known:
+            known[key] = fit_together(slots, runs_on[stage], size, machines, one_per_node=is_single)
+        if known[key] < size.sum():
+            _fail(
+                f"{_job(workload, job)} is a gang of {size.sum()} tasks of unequal demands that "
+                f"start together, but on the first machines with room in the empty cluster only "
+                f"{known[key]} of them fit; make the cluster larger or drop the job",
+                "gang too large",
+            )
 
 
 def _check_queue_names(workload: Workload, cluster: Cluster) -> None:
@@ -414,7 +450,7 @@ def _check_queue_names(workload: Workload, cluster: Cluster) -> None:
 def _check_queues(
     workload: Workload,
     demand: I8,
-    gangs: _Gangs,
+    needs: I8,
     quantum: F8,
     resources: tuple[str, ...],
     share: I8,
@@ -434,18 +470,15 @@ def _check_queues(
                 f"{_amount(share[queue_of_stage[stage], r], quantum[r])}; {by[1]}",
                 "demand too large",
             )
-    if not len(gangs.rows):
-        return
     for r, name in enumerate(resources):
-        need = gangs.slot[:, r] * gangs.size
-        limit = share[queue[gangs.rows], r]
-        if (need > limit).any():
-            g = int(np.argmax(need > limit))
-            job = int(gangs.rows[g])
+        limit = share[queue, r]
+        over = needs[:, r] > limit  # of gangs; others were looked at stage by stage
+        if over.any():
+            job = int(np.argmax(over))
             _fail(
-                f"{_job(workload, job)} is a gang of {gangs.size[g]} tasks that hold "
-                f"{_amount(need[g], quantum[r])} {name} together, but its queue "
-                f"{queue_names[queue[job]]!r} {by[0]} {_amount(limit[g], quantum[r])}; {by[1]}",
+                f"{_job(workload, job)} is a gang of {workload.columns.job_min_tasks[job]} tasks "
+                f"that hold {_amount(needs[job, r], quantum[r])} {name} together, but its queue "
+                f"{queue_names[queue[job]]!r} {by[0]} {_amount(limit[job], quantum[r])}; {by[1]}",
                 "gang too large",
             )
 

@@ -77,19 +77,6 @@ def keys_of(workload: Workload) -> list[str]:
     return [*names, WIDTH]
 
 
-def codes(workload: Workload, key: str, *, in_slots: bool) -> tuple[I8, list[str]]:
-    """Return each job's group of a key, (J,), and the names of the groups; see `members`."""
-    if key not in keys_of(workload):
-        raise InputError(
-            unknown("key of jobs, in metrics.by,", key, keys_of(workload)), rule="unknown key"
-        )
-    if key == WIDTH:
-        return _widths(workload, in_slots=in_slots)
-    column = workload.jobs[key].combine_chunks()
-    names = [name or "(none)" for name in column.dictionary.to_pylist()]
-    return column.indices.to_numpy().astype(np.int64), names
-
-
 def members(workload: Workload, key: str, *, in_slots: bool) -> Iterator[tuple[str, Mask]]:
     """Yield the groups of a key with a mask of their jobs, (J,): widths ascending, others by name.
 
@@ -102,7 +89,16 @@ def members(workload: Workload, key: str, *, in_slots: bool) -> Iterator[tuple[s
     in_slots : bool
         Width counts tasks; otherwise the first resource that they demand.
     """
-    code, names = codes(workload, key, in_slots=in_slots)
+    if key not in keys_of(workload):
+        raise InputError(
+            unknown("key of jobs, in metrics.by,", key, keys_of(workload)), rule="unknown key"
+        )
+    if key == WIDTH:
+        code, names = _widths(workload, in_slots=in_slots)
+    else:
+        column = workload.jobs[key].combine_chunks()
+        code = column.indices.to_numpy().astype(np.int64)
+        names = [name or "(none)" for name in column.dictionary.to_pylist()]
     n_jobs = np.bincount(code, minlength=len(names))
     by_size = np.argsort(-n_jobs, kind="stable")
     shown = [k for k in by_size[:MAX_GROUPS].tolist() if n_jobs[k]]

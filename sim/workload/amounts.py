@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,23 @@ def amounts(workload: Workload) -> dict[str, float]:
         demand = values(workload.stages, f"{DEMAND_PREFIX}{name}")
         totals[kind_of(name)] = float(np.sum(demand * work_s))
     return totals
+
+
+def with_change(workload: Workload, rule: str) -> Workload:
+    """Enter in the account, under `rule`, how a workload was changed since its reader made it."""
+    report: dict[str, Any] = dict(workload.meta.get("report", {}))
+    after, account = amounts(workload), dict(report.get("account", {}))
+    for kind, entry in account.items():
+        taken = entry["workload"] - after.get(kind, 0.0)
+        if not math.isclose(entry["workload"], after.get(kind, 0.0)):
+            by_rule = dict(entry.get("changed_by", {}))
+            by_rule[rule] = by_rule.get(rule, 0.0) + taken
+            account[kind] = entry | {
+                "workload": after.get(kind, 0.0),
+                "changed": entry["changed"] + taken,
+                "changed_by": by_rule,
+            }
+    return workload.with_meta({"report": report | {"account": account}})
 
 
 def with_account(workload: Workload, account: Account, bad: BadRows | None = None) -> Workload:

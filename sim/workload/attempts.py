@@ -190,9 +190,16 @@ class _Columns:
             account.change(rule, **{kind_of(resource): -more})
 
     def _unequal_gangs(self) -> Iterator[str]:
-        """Say that the tasks of gangs are unequal: each slot of a gang is as large as any."""
+        """Say that the tasks of gangs are unequal: each slot of a gang is as large as any.
+
+        But for gangs whose tasks all start together: these hold what they demand.
+        """
+        n_tasks = np.bincount(self.job, self.n_tasks * self.is_task)[self.job]
         jobs = [self.log.jobs[attempt.job] for attempt in self.log.attempts]
-        is_gang = self.is_task & np.array([job.min_tasks > 1 for job in jobs])
+        is_gang = self.is_task & np.array([
+            job.min_tasks > 1 and (job.min_tasks < n or bool(job.edges))
+            for job, n in zip(jobs, n_tasks.tolist(), strict=True)
+        ])  # fmt: skip
         for resource, demand in self.demand.items():
             largest = np.zeros(int(self.job.max()) + 1)
             np.fmax.at(largest, self.job[self.is_task], demand[self.is_task])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
 import numpy as np
 from rich.console import Console
@@ -15,18 +16,23 @@ from sweep.grid import plugins, remote_results
 from sweep.grid.request import Request, Settings
 from sweep.report import default_metrics, findings, first_screen, headlines, terminal
 from sweep.report.console import print_line
-from sweep.report.section import print_section
+from sweep.report.section import print_section, shortened
 from sweep.stats import troubles
 from sweep.stats.cell_columns import shown_metrics, table_options
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
 
 MAX_FAILURES = 5
+MAX_METRICS, MAX_ROWS = 4, 18
+"""Most metrics and rows of the short table; one metric is always there."""
 
 
-def run(request: Request) -> tuple[Outcome, int]:
-    """Run a sweep; print its answer, then paths, the folder last; return also 1 if cells failed."""
-    outcome = driver.run(request, on_answer=_show_answer)
+def run(request: Request, *, verbose: bool = False) -> tuple[Outcome, int]:
+    """Run a sweep; print its answer, then paths, the folder last; return also 1 if cells failed.
+
+    A terminal gets the short form, in which the answer comes last once more, unless `verbose`.
+    """
+    outcome = driver.run(request, on_answer=partial(_show_answer, verbose=verbose))
     folder = outcome.folder.path
     print(f"\nreport:  {folder / HTML}")
     label, command = browser_command(request.settings)
@@ -37,18 +43,19 @@ def run(request: Request) -> tuple[Outcome, int]:
     return outcome, int(outcome.n_failed > 0)
 
 
-def _show_answer(outcome: Outcome) -> None:
+def _show_answer(outcome: Outcome, *, verbose: bool) -> None:
     """Print the tables and the failures; a reader who has closed the pipe stops nothing."""
     try:
-        _show_tables(outcome)
+        _show_tables(outcome, verbose=verbose)
         sys.stdout.flush()
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
 
 
-def _show_tables(outcome: Outcome) -> None:
+def _show_tables(outcome: Outcome, *, verbose: bool) -> None:
     folder = outcome.folder
     console = Console()
+    is_short = console.is_terminal and not verbose
     parts = driver.build_sections(folder, outcome.config, folder.provenance())
     answers = [section for section in parts if section.is_answer]
     lead = _lead(folder)
@@ -63,11 +70,13 @@ def _show_tables(outcome: Outcome) -> None:
         print_section(section, console)
         console.print()
     if not answers:
-        _verdict_and_tables(outcome, console)
+        _verdict_and_tables(outcome, console, is_short=is_short)
     for section in parts:
         if not section.is_answer and section.has_text:
             console.print()
-            print_section(section, console)
+            print_section(shortened(section) if is_short else section, console)
+    if is_short and not answers:
+        _answer_again(outcome, console)
     sys.stdout.flush()
     for line in troubles.unmet(outcome.cells, outcome.config):
         print_line(console, line)
@@ -81,14 +90,23 @@ def _lead(folder: SweepFolder) -> list[str]:
     return [trust["sentence"], *trust["cautions"]] if trust else []
 
 
-def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
+def _answer_again(outcome: Outcome, console: Console) -> None:
+    """Print the answer once more below the tables, where a terminal ends."""
+    lines = outcome.folder.answer().get(first_screen.ANSWER, ())
+    console.print()
+    for line in lines[:1]:
+        print_line(console, line, "bold")
+    print_line(console, "-v shows all verdicts and tables, as the report does", "dim")
+
+
+def _verdict_and_tables(outcome: Outcome, console: Console, *, is_short: bool) -> None:
     folder, config = outcome.folder, outcome.config
     baseline = config["baseline"]
     verdict = folder.verdict()
     sentences = [entry["sentence"] for entry in verdict]
     answer = folder.answer().get(first_screen.ANSWER, ())
     answer = [line for line in answer if line not in _lead(folder)]
-    terminal.print_verdict(sentences, console, answer)
+    terminal.print_verdict(sentences, console, answer, is_short=is_short)
     metric = (config.get("verdict") or {}).get("metric")
     if metric and not verdict:
         print(f"no verdict: no cell has a value of {metric} (verdict.metric)\n")
@@ -100,9 +118,12 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
         headlines.print_headlines(against, console)
     else:
         judged = dict.fromkeys(entry["metric"] for entry in verdict)
-        terminal.print_table(
-            summary, console, default_metrics.choose_metrics(summary, list(judged))
-        )
+        shown = default_metrics.choose_metrics(summary, list(judged))
+        n_rows = sum(len(block.capacities) for block in summary.blocks)
+        n_metrics = len(shown)
+        if is_short:
+            n_metrics = min(max(1, MAX_ROWS // max(1, n_rows) - 1), MAX_METRICS)
+        terminal.print_table(summary, console, shown[:n_metrics], is_short=is_short)
 
 
 def browser_command(settings: Settings) -> tuple[str, str]:

@@ -30,6 +30,9 @@ from sweep.store.journal import Journal
 def run_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
     add_grid_flags(parser)
+    parser.add_argument(
+        *("-v", "--verbose"), action="store_true", help="show a terminal all verdicts and tables"
+    )
     add_config_flags(parser)
 
 
@@ -39,7 +42,7 @@ def run(command: Command) -> int:
     if command.shows_config:
         print(composed(request), end="")
         return 0
-    return outcome.run(request)[1]
+    return outcome.run(request, verbose=command.flags.verbose)[1]
 
 
 def retry_arguments(parser: argparse.ArgumentParser) -> None:

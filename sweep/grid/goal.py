@@ -14,8 +14,8 @@ class Goal:
     """Name of sweeps that have no other; empty: after the experiment."""
     chooses_cells: ClassVar[bool] = True
     """True if cells are other than those of the axes, or results decide which follow these."""
-    from_jobs: ClassVar[tuple[str, ...]] = ()
-    """Files of the strategy that are made from the jobs of cells, and not from their metrics."""
+    needs_jobs: ClassVar[bool] = False
+    """True if the strategy makes all its files from the jobs of cells."""
 
     def record(self) -> dict[str, Any]:
         """Return its entries of ``config.yaml``."""

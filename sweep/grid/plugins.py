@@ -11,7 +11,8 @@ Strategies choose the cells to run:
 ``HELP``
     Lines on its keys for ``--help``.
 ``FILES``
-    Files that its strategy makes, in the sweep's folder.
+    Files that its strategy makes, in the sweep's folder; ``JOB_FILES``: those of them that it makes
+    from the jobs of cells, and not from their metrics.
 ``take(lines, defaults) -> Goal | None``
     Remove its keys from the assignments; return the goal, None if there is none.
 ``words(request) -> list[str]``

@@ -58,6 +58,7 @@ def write_all(
     See `write` for `cache` and `gantt`; the default cache is that of the results folder. `added` is
     what plug-ins add.
     """
+    n_cells = len(cells)
     cells = cells if added.cells is None else added.cells
     answering = [section for section in added.sections if section.is_answer]
     answers = [sentence for section in answering for sentence in section.sentences]
@@ -89,6 +90,7 @@ def write_all(
         logs,
         troubles.unmet(cells, config),
         added.lead,
+        n_cells,
     )
     answer = first_screen.build(finished)
     fields = {READ: [log.as_json() for log in logs], **added.answer}
@@ -167,7 +169,7 @@ def write(
             headline_tables=headline_tables.to_markdown(headlines),
         ),
         HTML: environment.get_template("report.html.j2").render(
-            context, **report_page.context(summary, findings, job_data, sections)
+            context, **report_page.context(summary, findings, job_data, sections, verdicts)
         ),
     }
     for name, text in pages.items():

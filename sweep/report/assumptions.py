@@ -12,6 +12,9 @@ from sweep.report.wording import MAX_NAMES, joined, names
 from sweep.stats.summary import Summary
 from sweep.stats.verdict import Verdict
 
+MAX_WORD = 60
+"""Most characters of a word of the command line that are quoted."""
+
 
 def assumptions(
     summary: Summary,
@@ -31,7 +34,8 @@ def assumptions(
     lines += list(dict.fromkeys(_cluster(clusters.get(trace) or {}) for trace in traces))[:2]
     fixed = [word for word in config.get("fixed") or () if not word.startswith("paths.")]
     if fixed:
-        shown = ", ".join(fixed[:MAX_NAMES]) + (", …" if len(fixed) > MAX_NAMES else "")
+        short = [word if len(word) <= MAX_WORD else f"{word[:MAX_WORD]}…" for word in fixed]
+        shown = ", ".join(short[:MAX_NAMES]) + (", …" if len(fixed) > MAX_NAMES else "")
         lines.append(f"Set for this sweep: {shown}.")
     return lines
 

@@ -44,6 +44,7 @@ class Sweep:
     logs: Sequence[Reading] = ()
     unmet: Sequence[str] = ()  # sentences of `sweep.stats.troubles`
     lead: Sequence[str] = ()  # before any answer
+    n_cells: int = 0  # of the whole sweep: the summary may be of some
 
 
 Parts = dict[str, list[str]]
@@ -142,7 +143,8 @@ def _answer(sweep: Sweep) -> list[str]:
     if answers:
         lines = [line for section in answers for line in section.sentences]
         more = len(lines) - MAX_SENTENCES
-        return [*lines[:MAX_SENTENCES], *([f"{more} more are below."] if more > 0 else [])]
+        below = [f"{more} more {'is' if more == 1 else 'are'} below."] if more > 0 else []
+        return [*lines[:MAX_SENTENCES], *below]
     if not sweep.verdicts:
         return ["No cell has a result that could be judged."]
     if len(sweep.verdicts) == 1:
@@ -168,11 +170,11 @@ def _aggregate(sweep: Sweep) -> list[str]:
         return [f"The {n_policies} have the same {label} {_everywhere(verdicts)}."]
     if not decided:
         first = _ends(verdicts)[0]
-        return [
-            f"No significant difference in {label} between the {n_policies} "
-            f"{_everywhere(verdicts).replace('both', 'either of 2').replace('all', 'any of')}; "
-            f"{first.best[0]} is ahead {where(first)}: {first.words.lead}."
-        ]
+        scope = _everywhere(verdicts).replace("both", "either of 2").replace("all", "any of")
+        doubt = f"No significant difference in {label} between the {n_policies}"
+        if n_policies != "2 policies":  # some may differ from one another
+            doubt = f"In {label} none of the {n_policies} is told from the best"
+        return [f"{doubt} {scope}; {first.best[0]} is ahead {where(first)}: {first.words.lead}."]
     best = _best(decided)
     won = [verdict for verdict in decided if best in verdict.best]
     direction = "lowest" if style(decided[0].metric).better == "lower" else "highest"
@@ -345,7 +347,7 @@ def _cost(sweep: Sweep) -> list[str]:
     lines += [] if _has_answer(sweep) else [*_more_capacity(sweep), *_saved(sweep)]
     if sizes and not any("a month" in size for size in sizes):
         lines.append("No price is given (cluster.price_per_machine_h=1.5 adds costs a month).")
-    n = sweep.summary.n_cells
+    n = max(sweep.n_cells, sweep.summary.n_cells)
     lines.append(f"The answer took {n:,} simulated run{'s' * (n != 1)}.")
     return lines
 

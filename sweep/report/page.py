@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -18,6 +19,7 @@ from sweep.report.section import Section
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
+from sweep.stats.verdict import Verdict
 from sweep.store.cache import Cache
 
 JobData = tuple[job_samples.JobSamples, report_gantt.Gantt | None]
@@ -62,11 +64,16 @@ class _Plots:
 
 
 def context(
-    summary: Summary, figures: pa.Table | None, job_data: JobData, sections: Sequence[Section] = ()
+    summary: Summary,
+    figures: pa.Table | None,
+    job_data: JobData,
+    sections: Sequence[Section] = (),
+    verdicts: Sequence[Verdict] = (),
 ) -> dict[str, Any]:
     """Return the template's variables that only the page needs."""
     sampled, schedule = job_data
     plots = _Plots()
+    first_plots, sections = _first_plots(plots, summary, sections, verdicts)
     fronts = [
         plots.add(
             report_plots.front(summary, block, k, front), _front_caption(summary, block, k, front)
@@ -111,6 +118,7 @@ def context(
             }
             for section in sections
         ],
+        "first_plots": first_plots,
         "blocks": blocks,
         "curves": curve_plots,
         "fronts": fronts,
@@ -130,6 +138,44 @@ def context(
         "meanings": {name: style(name).meaning for name in summary.metrics if style(name).meaning},
         **html.embedded(plots.figures),
     }
+
+
+MAX_FIRST = 3
+"""Most plots of the first screen."""
+
+
+def _first_plots(
+    plots: _Plots,
+    summary: Summary,
+    sections: Sequence[Section],
+    verdicts: Sequence[Verdict],
+) -> tuple[list[dict[str, str]], list[Section]]:
+    """Draw the plots beside the answer; return the sections without them.
+
+    They are the first of the section that answers, or the metric of the verdicts of each world.
+    """
+    rest = list(sections)
+    for number, section in enumerate(rest):
+        if section.is_answer and section.plots:
+            (first, *further) = section.plots
+            rest[number] = replace(section, plots=tuple(further))
+            return [plots.add(dict(first.figure), first.caption, note=first.note)], rest
+    if any(section.is_answer for section in rest):
+        return [], rest
+    drawn = []
+    for block in summary.blocks[:MAX_FIRST]:
+        own = [v for v in verdicts if (v.trace, v.settings) == (block.trace, block.settings)]
+        if not own or own[0].metric not in summary.metrics:
+            continue
+        metric = own[0].metric
+        best = {verdict.capacity: verdict.best for verdict in own}
+        figure = report_plots.figure(summary, block, metric, best=best)
+        is_line = len(block.capacities) > 1
+        figure["layout"]["showlegend"] = is_line
+        where = f", {block.title}" if len(summary.blocks) > 1 else ""
+        note = "large marks: the best, or not told from it" if is_line else ""
+        drawn.append(plots.add(figure, f"{style(metric).label}{where}", note=note))
+    return drawn, rest
 
 
 def _front_caption(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -> str:

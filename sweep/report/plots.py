@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,17 +24,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_TICKS = 8
+_BEST_SIZE = 13
+"""Diameter of the mark of a best policy, px."""
 
 Figure = dict[str, Any]
 
 
-def figure(summary: Summary, block: Block, metric: str, half: F8 | None = None) -> dict[str, Any]:
+def figure(
+    summary: Summary,
+    block: Block,
+    metric: str,
+    half: F8 | None = None,
+    best: Mapping[float, Collection[str]] = MappingProxyType({}),
+) -> dict[str, Any]:
     """Draw a metric against capacity, one line a policy, with 95 % intervals.
 
     With a baseline the intervals are those of the difference from it, paired by seed; without one
     those of the means; `half` overrides both. At a capacity, policies are drawn side by side, so
     that none hides another's interval. With one capacity there is no line: each policy is a bar.
-    Gaps to the lower bound have a log scale.
+    Gaps to the lower bound have a log scale. `best` names the policies at each capacity whose
+    marks are large.
     """
     index = summary.metrics.index(metric)
     metric_style = style(metric)
@@ -64,6 +74,9 @@ def figure(summary: Summary, block: Block, metric: str, half: F8 | None = None) 
             trace["error_y"] = {"type": "data", "array": array, "thickness": 1, "width": 3}
         if is_line:
             trace |= line(column, summary.columns[column].is_baseline)
+            is_best = [label in best.get(capacity, ()) for capacity in block.capacities]
+            if any(is_best):
+                trace["marker"] |= {"size": [_BEST_SIZE if large else 7 for large in is_best]}
         else:
             trace["textposition"] = "none"
         data.append(trace)
@@ -221,7 +234,11 @@ def _layout(block: Block, unit: str, is_line: bool) -> dict[str, Any]:
                 for capacity, machines in zip(block.capacities, block.machines, strict=True)
             ]
     y = {"ticksuffix": unit if unit != "s" else " s", "rangemode": "tozero"}
-    return layout(x, y)
+    axes = layout(x, y)
+    if "ticktext" in x:  # half of the last text is right of the plot, and must be on the page
+        last = max(map(len, x["ticktext"][-1].split("<br>")))
+        axes["margin"]["r"] = max(axes["margin"]["r"], round(_LETTER[0] * last / 2))
+    return axes
 
 
 def _finite(value: float) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +11,9 @@ from rich.console import Console
 from sweep.report import table_model
 from sweep.report.console import print_line
 from sweep.report.table_model import TableModel, escape_markdown
+
+MAX_SENTENCES = 4
+"""Most sentences of a section in a short output."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,17 @@ class Section:
     def has_text(self) -> bool:
         """True if a terminal can show any of it: it is not plots alone."""
         return bool(self.sentences or self.tables or self.notes)
+
+
+def shortened(section: Section) -> Section:
+    """Return a section for a short output: its first sentences, or its tables if it has none."""
+    if not section.sentences:
+        return replace(section, notes=())
+    more = len(section.sentences) - MAX_SENTENCES
+    below = (f"and {more} more",) if more > 0 else ()
+    return replace(
+        section, sentences=section.sentences[:MAX_SENTENCES] + below, tables=(), notes=()
+    )
 
 
 def to_markdown(section: Section, level: int = 2) -> str:

@@ -19,15 +19,23 @@ from sweep.stats.summary import Summary
 MAX_SENTENCES = 12
 
 
-def print_verdict(sentences: Sequence[str], console: Console, answer: Sequence[str] = ()) -> None:
+def print_verdict(
+    sentences: Sequence[str],
+    console: Console,
+    answer: Sequence[str] = (),
+    *,
+    is_short: bool = False,
+) -> None:
     """Print the sentences of a sweep's verdicts, a paragraph each.
 
-    Of several verdicts `answer` (of `sweep.report.first_screen`) comes first.
+    Of several verdicts `answer` (of `sweep.report.first_screen`) comes first; in short it alone.
     """
     is_one = len(sentences) < 2 or not answer
     if not is_one:
         print_line(console, " ".join(answer), "bold")
         print_line(console, "")
+        if is_short:
+            return
     for sentence in sentences[:MAX_SENTENCES]:
         print_line(console, sentence, "bold" if is_one else "")
     if len(sentences) > MAX_SENTENCES:
@@ -39,11 +47,16 @@ def print_verdict(sentences: Sequence[str], console: Console, answer: Sequence[s
 
 
 def print_table(
-    summary: Summary, console: Console | None = None, shown: Sequence[str] | None = None
+    summary: Summary,
+    console: Console | None = None,
+    shown: Sequence[str] | None = None,
+    *,
+    is_short: bool = False,
 ) -> None:
     """Print a table of metrics by policy and capacity: those in `shown`, or all.
 
-    The number of failed cells is left to the list of failures, which follows it.
+    The number of failed cells is left to the list of failures, which follows it. In short the
+    metrics that are not shown are not counted.
     """
     console = console or Console()
     for line in headline(summary, with_failures=False):
@@ -55,7 +68,7 @@ def print_table(
         table = build_table(summary, block, shown, by_policy=not console.is_terminal)
         print_model(table, console)
     notes = legend(summary, shown=shown)
-    if shown is not None:
+    if shown is not None and not is_short:
         notes += default_metrics.unshown_lines(summary, shown)
     if notes:
         print_line(console, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sweep.stats.arrange import Settings
@@ -174,22 +175,28 @@ def _best(facts: Facts) -> str:
     if n == facts.n_tied + 1:
         return f"{_names(facts)} have the {best} {label} (exactly equal), {_lead(facts)}"
     if n < facts.n_policies and facts.baseline not in facts.best:
-        equal = f"{_names(facts)} have the {best} {label} (no significant difference)"
-        return f"{equal}, {first}'s is {_lead(facts)}"
-    policies = f"the {n} policies" if n == facts.n_policies else _names(facts)
-    equal = f"no significant difference in {label} between {policies}"
-    return f"{equal}; {first} has the {best}, {_lead(facts)}"
+        doubt = "not told apart" if n == 2 else f"none told from {first}"
+        return f"{_names(facts)} have the {best} {label} ({doubt}), {first}'s is {_lead(facts)}"
+    if n == 2:
+        policies = "the 2 policies" if n == facts.n_policies else _names(facts)
+        equal = f"no significant difference in {label} between {policies}"
+        return f"{equal}; {first} has the {best}, {_lead(facts)}"
+    # of several, some may differ from one another
+    untold = "any other policy" if n == facts.n_policies else _names(facts, facts.best[1:], "or")
+    return f"{first} has the {best} {label}, {_lead(facts)}, but is not told from {untold}"
 
 
 def _label(metric: str) -> str:
     return f"share of {style(metric).label}" if metric in _SHARES else style(metric).label
 
 
-def _names(facts: Facts) -> str:
-    names = [f"{name} (the baseline)" if name == facts.baseline else name for name in facts.best]
+def _names(facts: Facts, policies: Sequence[str] | None = None, word: str = "and") -> str:
+    """List policies, the best by default."""
+    named = facts.best if policies is None else policies
+    names = [f"{name} (the baseline)" if name == facts.baseline else name for name in named]
     if len(names) > MAX_NAMES:
         names = [*names[: MAX_NAMES - 1], f"{len(names) - MAX_NAMES + 1} more"]
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _lead(facts: Facts) -> str:

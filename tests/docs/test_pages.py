@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs import pages
+from tests.docs.small_site import write_site
 from tests.e2e.conftest import packages as packages  # the fixture
 from tests.ports import any_port
 
@@ -27,6 +28,7 @@ PAGES = (
     pytest.param("synthetic.md", marks=pytest.mark.long),
     pytest.param("your_own_trace.md", marks=pytest.mark.long),
     pytest.param("mlflow_server.md", marks=pytest.mark.long),
+    pytest.param("your_site.md", marks=pytest.mark.long),
     *(pytest.param(f"{name}.md", marks=pytest.mark.long) for name in STORIES),
 )
 
@@ -35,6 +37,8 @@ PAGES = (
 def test_page_runs_as_shown(page: str, packages: Path, tmp_path: Path) -> None:
     if page == "mlflow_server.md" and shutil.which("curl") is None:
         pytest.skip("needs curl (apt-get install curl)")
+    if page == "your_site.md":
+        write_site(tmp_path / "exports")
     actions = pages.run_page(page, tmp_path, packages, any_port())
     assert "run" in actions
     assert "compared" in actions

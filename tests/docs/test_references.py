@@ -13,7 +13,17 @@ from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent
 MAX_WORDS_OF_A_SYSTEM = 1_200
-SYSTEMS = ("alibaba", "backfilling", "dagps", "jockey", "lineage", "slearn", "synthetic", "wing")
+SYSTEMS = (
+    "alibaba",
+    "backfilling",
+    "dagps",
+    "jockey",
+    "lineage",
+    "slearn",
+    "slurm",
+    "synthetic",
+    "wing",
+)
 RECORDS = sorted([*DOCS.glob("decisions/0*.md"), *ROOT.glob("policies/*/decisions/*.md")])
 PAGES = sorted([*DOCS.glob("*.md"), *RECORDS, ROOT / "CONTRIBUTING.md"])
 PATH = re.compile(r"`((?:benchmarks|conf|docs|policies|results|sim|sweep|tests)/[\w./-]+)`")

@@ -9,6 +9,12 @@ with SIM_CHECKS=1; without it this is not compiled.
 
 from sim.base.jit import part
 from sim.engine.kernels.caps import AMOUNT, MINUTES, SUBMITTED
+from sim.engine.kernels.components import (
+    component_of,
+    end_component,
+    first_component,
+    idle_slots,
+)
 from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PINS, POOL, QUOTAS, USAGE
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.resources import demand_row
@@ -73,14 +79,17 @@ def _sum_use(st):
         count = st.state_slot_count[slot] if BATCHES else 1
         st.state_sum_running[j] += count
         if GANGS and st.state_slot_flag[slot] & HELD:
-            _hold(st, j, machine, st.w_job_slot, j, count)
+            _hold(st, j, machine, st.w_slot, component_of(st, g), count)
         else:
             _hold(st, j, machine, st.w_stage_demand, demand_row(st, g), count)
     if GANGS:
         for j in range(len(st.state_job_idle_held)):
-            base = st.w_job_held0[j]
-            for i in range(max(st.state_job_idle_held[j], 0)):
-                _hold(st, j, st.state_held_machine[base + i], st.w_job_slot, j, 1)
+            if st.state_job_idle_held[j] < 0:
+                continue
+            for c in range(first_component(st, j), end_component(st, j)):
+                for i in range(idle_slots(st, j, c)):
+                    machine = st.state_held_machine[st.w_slot0[c] + i]
+                    _hold(st, j, machine, st.w_slot, c, 1)
 
 
 @part

@@ -43,6 +43,8 @@ CLASS_SPEEDS = Feature("CLASS_SPEEDS")
 """Tasks run faster on some classes of machines (`sim.engine.kernels.speeds`)."""
 GANGS = Feature("GANGS")
 """Gang jobs."""
+COMPONENTS = Feature("COMPONENTS")
+"""Gangs of unequal slots (`sim.engine.kernels.components`)."""
 INPUTS = Feature("INPUTS")
 """Jobs that need the outputs of others."""
 RELEASES = Feature("RELEASES")

@@ -38,7 +38,16 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_shape_allowed", "i8", "*", INPUT),  # classes, as bits
     ("w_job_allowed", "i8", "J:CHOOSES", INPUT),  # classes that a held slot may be on, as bits
     ("w_job_pools", "i8", "J:CLASSES", INPUT),  # pools in which it may be, as bits
-    ("w_job_held0", "i8", "J+1:GANGS", INPUT),  # first entry of state_held_machine
+    ("w_job_total", "i8", "J:GANGS, R", INPUT),  # room of all of its slots
+    # components of gangs (`sim.engine.kernels.components`): first one of each job, that of a stage;
+    # room of a slot, slots, classes, first entry of state_held_machine, a stage that fills slots
+    ("w_job_component0", "i8", "J+1:COMPONENTS", INPUT),
+    ("w_stage_component", "i8", "G:COMPONENTS", INPUT),
+    ("w_slot", "i8", "*, R", INPUT),
+    ("w_slot_size", "i8", "*", INPUT),
+    ("w_slot_allowed", "i8", "*", INPUT),
+    ("w_slot0", "i8", "*", INPUT),
+    ("w_slot_stage", "i8", "*", INPUT),
     # caps: the groups of each job, and its limit, if its minutes are counted: s, and whole ones
     ("w_job_group0", "i8", "J+1:CAPS", INPUT),
     ("w_job_group", "i4", "*", INPUT),
@@ -63,6 +72,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_stage_job", "i4", "G", INPUT),
     ("w_stage_task0", "i8", "G+1", INPUT),
     ("w_stage_demand", "i8", "G:DEMANDS, R", INPUT),  # quanta; one row for a pool of slots
+    ("w_least_demand", "i8", "R", INPUT),  # of any task
     # w_stage_demand, but below any room for resources that do not decide what fits
     ("w_stage_fit", "i8", "G:DEMANDS, R", INPUT),
     ("w_stage_allowed", "i8", "G:CHOOSES", INPUT),  # classes of machines it may run on, as bits
@@ -111,6 +121,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_pin_job", "i4", "*", INPUT),
     ("w_pin_machine", "i4", "T:PINS", INPUT),
     ("w_moment_s", "f8", "*", INPUT),
+    ("state_mach_limit", "i4", "M:PINS", 0),  # slots of a pinned gang that a machine may hold
     ("state_pin_due", "i4", "J:PINS", 0),  # those that are due and wait
     ("state_pin_machine", "i4", "T:PINS", 0),  # of each slot of a job that is placed
     # the cluster, read-only
@@ -220,6 +231,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_unit_next", "i4", "S:PREEMPTS", -1),
     ("state_victim", "i4", "S+J:PREEMPTS", 0),
     ("state_contender", "i4", "J:PREEMPTS", 0),
+    ("state_component_idle", "i4", "*", INPUT),
     ("state_holder", "i4", "J:PREEMPTS", 0),  # gangs that hold slots, and where each stands
     ("state_job_holder", "i4", "J:PREEMPTS", 0),
     # units that have a grace time: when they stop, and for which job; jobs that start then
@@ -442,23 +454,46 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_busy", "i1", "U:REPLANNED", 0),  # of slots
     ("state_node_completing", "i4", "U:REPLANNED", 0),  # tasks of jobs that it completes
     ("state_node_now", "i8", "U:REPLANNED, R", 0),  # free quanta
+    ("state_open", "i4", "U:REPLANNED", 0),  # nodes on which some task may fit now
     ("state_node_future", "i8", "U:REPLANNED, R", 0),  # after expected ends
     ("state_node_allowed", "i1", "U:REPLANNED", 0),  # for the job in question
     ("state_node_usable", "i1", "U:REPLANNED", 0),  # it may run there
     ("state_node_barred", "i1", "U:REPLANNED", 0),  # others wait for it
     ("state_node_room", "i8", "U:REPLANNED", 0),  # its tasks that fit
-    # its tasks that fit now and after expected ends, whatever nodes are allowed; the nodes of each
-    # running job, and how many more fit there as it ends
-    ("state_node_first", "i8", "U:REPLANNED", 0),
-    ("state_node_later", "i8", "U:REPLANNED", 0),
-    ("state_gain_end", "i4", "J:REPLANNED", 0),  # entry after those of each running job
-    ("state_gain_node", "i4", "T:REPLANNED", 0),
-    ("state_gain", "i8", "T:REPLANNED", 0),
     ("state_node_tasks", "i8", "U:REPLANNED", 0),  # its tasks that are placed there
+    # nodes of the running jobs, what is free on each then, and the end of each job's nodes
+    ("state_vacated_node", "i4", "S:REPLANNED", 0),
+    ("state_vacated_free", "i8", "S:REPLANNED, F", 0),
+    ("state_vacated_end", "i4", "J:REPLANNED", 0),
+    ("state_wants", "i8", "F", 0),  # of each of its tasks, quanta
+    ("state_node_by", "i8", "U:REPLANNED", 0),  # its tasks that fit by some time
+    # kept for some kinds of like jobs: the kind, the running jobs whose ends were looked at, tasks
+    # that fit each node now and after these ends, and how many more as each of them ends
+    ("w_job_like", "i4", "J:REPLANNED", INPUT),
+    ("state_like", "i4", "*", INPUT),
+    ("state_like_ended", "i4", "*", INPUT),
+    ("state_node_first", "i8", "*, *", INPUT),
+    ("state_node_later", "i8", "*, *", INPUT),
+    ("state_gain", "i8", "*, *", INPUT),
+    # of a job of several components: what they leave on each node, and their tasks so far
+    ("state_node_left", "i8", "U:COMPONENTS, R", 0),
+    ("state_node_given", "i8", "U:COMPONENTS", 0),
+    ("state_node_ended", "i8", "U:COMPONENTS, R", 0),  # free once running jobs have ended
     # rows of nodes with room: of each the first node and the one after the last; tasks that fit
     ("state_row_bound", "i4", "U+1:REPLANNED", 0),
     ("state_row_room", "i8", "U:REPLANNED", 0),  # 0 once it is taken
     ("state_step_begin", "i8", "W:REPLANNED", 0),  # clock, s
+    ("state_step_row", "i4", "W:REPLANNED", 0),  # of state_step_nodes
+    ("state_step_frees", "i1", "W:REPLANNED", 0),  # some node gets free as it begins
+    # reservations: times, clock, s; first of their nodes; their order by begin and by end
+    ("state_reserved_from", "i8", "W:REPLANNED", 0),
+    ("state_reserved_until", "i8", "W:REPLANNED", 0),
+    ("state_reserved_node0", "i4", "W+1:REPLANNED", 0),
+    ("state_reserved_node", "i4", "T:REPLANNED", 0),
+    ("state_begins", "i4", "W:REPLANNED", 0),
+    ("state_ends", "i4", "W:REPLANNED", 0),
+    ("state_node_held", "i4", "U:REPLANNED", 0),  # reservations in question that have it
+    ("state_chosen", "i4", "U:REPLANNED", 0),  # nodes with tasks of the job
     ("state_step_nodes", "i1", "W:REPLANNED, U:REPLANNED", 0),  # 0 if it is reserved
     # claims of jobs on places (`sim.engine.kernels.rigid.places`): D places, A entries of claims
     ("state_claim_entries", "i4", "J:PLACES", 0),

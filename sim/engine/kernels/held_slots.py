@@ -1,7 +1,7 @@
 """Slots that gangs hold: their room and devices are taken at once, and given back at once.
 
-A slot has room for any task of its job. Idle slots of a job are a stack: `state_job_idle_held` of
-them, from ``w_job_held0`` on, each with its machine and devices.
+A slot has room for any task of its component. Idle slots of a component are a stack, from
+``w_slot0`` on, each with its machine and devices; `state_job_idle_held` are those of a job.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -9,6 +9,13 @@ them, from ``w_job_held0`` on, each with its machine and devices.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.choosing.choice import acquire_devices, set_devices
 from sim.engine.kernels.choosing.devices import n_by_devices, release
+from sim.engine.kernels.components import (
+    add_idle,
+    component_of,
+    end_component,
+    first_component,
+    idle_slots,
+)
 from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, PREEMPTS, WINDOWS
 from sim.engine.kernels.resources import acquire_held, is_kept, release_held
 from sim.engine.kernels.state import CONSTRAINED, N_HOLDERS
@@ -16,32 +23,32 @@ from sim.engine.kernels.windows import is_closed_now
 
 
 @part
-def slots_on(st, j, machine):
-    """Count the slots of gang job `j` that find room on `machine` now, at most all of them."""
+def slots_on(st, j, c, machine):
+    """Count the slots of component `c` of job `j` that find room on `machine` now, at most all."""
     if st.state_mach_lost[machine]:
         return 0
-    if (HOLDS or CLASSES) and is_kept(st, st.w_job_slot, j, machine):
+    if (HOLDS or CLASSES) and is_kept(st, st.w_slot, c, machine):
         return 0
     if WINDOWS and is_closed_now(st, j, machine):
         return 0
-    n_slots = st.w_job_min_tasks[j]
+    n_slots = st.w_slot_size[c]
     for r in range(st.c_alignment_scale.shape[1]):
-        if st.w_job_slot[j, r] > 0:
-            n_slots = min(n_slots, st.state_mach_free[machine, r] // st.w_job_slot[j, r])
+        if st.w_slot[c, r] > 0:
+            n_slots = min(n_slots, st.state_mach_free[machine, r] // st.w_slot[c, r])
     if CHOOSES and st.state_i[CONSTRAINED]:
-        if not st.w_job_allowed[j] & st.c_mach_class[machine]:
+        if not st.w_slot_allowed[c] & st.c_mach_class[machine]:
             return 0
-        n_slots = min(n_slots, n_by_devices(st, st.w_job_slot, j, machine))
+        n_slots = min(n_slots, n_by_devices(st, st.w_slot, c, machine))
     return max(n_slots, 0)
 
 
 @part
-def hold_slot(st, j, i, machine):
-    """Take the `i`-th slot of gang job `j`, from the bottom of its stack, on `machine`."""
-    i += st.w_job_held0[j]
+def hold_slot(st, j, c, i, machine):
+    """Take the `i`-th slot of component `c` of job `j`, from the bottom of its stack, there."""
+    i += st.w_slot0[c]
     if CHOOSES and st.state_i[CONSTRAINED]:
-        st.state_held_devices[i] = acquire_devices(st, st.w_job_slot, j, machine)
-    acquire_held(st, j, machine)
+        st.state_held_devices[i] = acquire_devices(st, st.w_slot, c, machine)
+    acquire_held(st, j, c, machine)
     st.state_held_machine[i] = machine
 
 
@@ -49,29 +56,32 @@ def hold_slot(st, j, i, machine):
 def enter_slot(st, j, slot):
     """Give the task in `slot` the devices of the slot that its job has just taken off its stack."""
     if CHOOSES and st.state_i[CONSTRAINED]:
-        set_devices(st, slot, st.state_held_devices[st.w_job_held0[j] + st.state_job_idle_held[j]])
+        c = component_of(st, st.state_slot_stage[slot])
+        set_devices(st, slot, st.state_held_devices[st.w_slot0[c] + idle_slots(st, j, c)])
 
 
 @part
 def leave_slots(st, j, slot, count):
     """Let the slots in which the task or batch in `slot` ran be idle again."""
+    c = component_of(st, st.state_slot_stage[slot])
     for _ in range(count):
-        i = st.w_job_held0[j] + st.state_job_idle_held[j]
+        i = st.w_slot0[c] + idle_slots(st, j, c)
         st.state_held_machine[i] = st.state_slot_machine[slot]
         if CHOOSES and st.state_i[CONSTRAINED]:
             st.state_held_devices[i] = st.state_slot_devices[slot]
-        st.state_job_idle_held[j] += 1
+        add_idle(st, j, c, 1)
 
 
 @part
 def release_slots(st, j):
     """Give back the slots of gang job `j`, which all are idle: it is done, or waits again."""
-    base = st.w_job_held0[j]
-    for i in range(base, base + st.state_job_idle_held[j]):
-        machine = st.state_held_machine[i]
-        if CHOOSES and st.state_i[CONSTRAINED]:
-            release(st, st.w_job_slot, j, machine, st.state_held_devices[i])
-        release_held(st, j, machine)
+    for c in range(first_component(st, j), end_component(st, j)):
+        base = st.w_slot0[c]
+        for i in range(base, base + idle_slots(st, j, c)):
+            machine = st.state_held_machine[i]
+            if CHOOSES and st.state_i[CONSTRAINED]:
+                release(st, st.w_slot, c, machine, st.state_held_devices[i])
+            release_held(st, j, c, machine)
     st.state_job_idle_held[j] = -1
     if PREEMPTS:
         _leave_holders(st, j)

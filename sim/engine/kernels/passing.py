@@ -20,7 +20,7 @@ def over_to_start(st, g):
     """Tell whether the next task of stage `g`, or all slots of its gang, exceed a cap."""
     j = st.w_stage_job[g]
     if GANGS and is_waiting_gang(st, j):
-        return over_cap(st, j, st.w_job_slot, j, st.w_job_min_tasks[j])
+        return over_cap(st, j, st.w_job_total, j, 1)
     return over_cap(st, j, st.w_stage_demand, demand_row(st, g), 1)
 
 

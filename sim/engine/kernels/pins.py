@@ -12,13 +12,16 @@ back (`sim.engine.trials`).
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.buckets import is_waiting_gang, regroup
 from sim.engine.kernels.choosing.devices import n_by_devices
+from sim.engine.kernels.components import first_component, is_heterogeneous
 from sim.engine.kernels.features import CHOOSES, GANGS, REPLANS, RESERVES, STRICT
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import demand_row
-from sim.engine.kernels.rigid.gang import begin_gang
+from sim.engine.kernels.rigid.gang import admit_found, begin_gang
 from sim.engine.kernels.rigid.rigid import is_holding
+from sim.engine.kernels.rigid.room import find_within
 from sim.engine.kernels.state import (
+    BARRED,
     BEGINS,
     CONSTRAINED,
     N_PINS_DUE,
@@ -110,6 +113,8 @@ def _fits(st, j):
     """
     first = st.w_stage_task0[st.w_job_stage0[j]]
     entry, end = first, first + _n_slots(st, j)
+    if GANGS and is_waiting_gang(st, j) and is_heterogeneous(st, j):
+        return _fits_components(st, j, first, end)
     n_free = 0  # slots that may be on any machine
     while end - n_free > first and st.w_pin_machine[end - n_free - 1] < 0:
         n_free += 1
@@ -134,6 +139,21 @@ def _fits(st, j):
 
 
 @part
+def _fits_components(st, j, first, end):
+    """Tell whether heterogeneous gang `j` fits on its machines, from entry `first` to `end`.
+
+    With slots on any of them, as many on each as fit.
+    """
+    st.state_mach_limit[:] = 0
+    for entry in range(first, end):
+        machine = st.w_pin_machine[entry]
+        if machine >= 0:
+            st.state_mach_limit[machine] += 1 if st.w_pin_machine[end - 1] >= 0 else end - first
+    st.state_i[BARRED] = 0
+    return find_within(st, j, False, True)
+
+
+@part
 def _room(st, demand, row, machine):
     """Return how many of the demand in `row` find room on `machine` now."""
     room = UNLIMITED
@@ -155,9 +175,13 @@ def _place(st, j):
     if RESERVES and st.state_i[RESERVATIONS] > 0:
         begin_reserved(st, j)
     if GANGS and is_waiting_gang(st, j):
-        for i in range(n):
-            hold_slot(st, j, n - 1 - i, st.state_pin_machine[first + i])
-        begin_gang(st, j)
+        if is_heterogeneous(st, j):
+            admit_found(st, j)
+        else:
+            for i in range(n):
+                machine = st.state_pin_machine[first + i]
+                hold_slot(st, j, first_component(st, j), n - 1 - i, machine)
+            begin_gang(st, j)
         if not STRICT and not is_listed(st):
             regroup(st, j)
     else:

@@ -27,7 +27,7 @@ def note_borrowing(st):
             continue
         j = st.w_stage_job[g]
         if GANGS and is_waiting_gang(st, j):
-            _note_nodes(st, q, j, st.w_job_slot, j, st.w_job_min_tasks[j])
+            _note_nodes(st, q, j, st.w_job_total, j, 1)
         else:
             _note_nodes(st, q, j, st.w_stage_demand, demand_row(st, g), 1)
 

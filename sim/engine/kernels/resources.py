@@ -92,15 +92,15 @@ def release_task(st, j, g, machine, count):
 
 
 @part
-def acquire_held(st, j, machine):
-    """Acquire the room of one held slot of gang job `j` on `machine`."""
-    move(st, j, machine, st.w_job_slot, j, 1)
+def acquire_held(st, j, c, machine):
+    """Acquire the room of one held slot of component `c` of gang job `j` on `machine`."""
+    move(st, j, machine, st.w_slot, c, 1)
 
 
 @inlined
-def release_held(st, j, machine):
-    """Release the room of one held slot of gang job `j` on `machine`."""
-    move(st, j, machine, st.w_job_slot, j, -1)
+def release_held(st, j, c, machine):
+    """Release the room of one held slot of component `c` of gang job `j` on `machine`."""
+    move(st, j, machine, st.w_slot, c, -1)
     st.state_org_freed[st.w_job_org[j]] = 1
     freed(st, machine)
 

@@ -177,12 +177,13 @@ def check(arrays: Mapping[str, NDArray[Any]]) -> None:
     """Raise ValueError unless `arrays` are exactly the fields, each frozen as the table says."""
     if tuple(arrays) != NAMES:
         raise ValueError(f"state fields differ: {set(arrays) ^ set(NAMES)}")
-    for name, code, dims, _ in FIELDS:
-        a, ndim = arrays[name], n_dims(dims)
-        if a.dtype != np.dtype(code) or a.ndim != ndim or not a.flags.c_contiguous:
+    for (name, code, ndim), dtype, is_written in zip(_TYPES, _DTYPES, _IS_WRITTEN, strict=True):
+        a = arrays[name]
+        flags = a.flags
+        if a.dtype != dtype or a.ndim != ndim or not flags.c_contiguous:
             raise ValueError(f"{name}: {a.dtype}[{a.ndim}], expected C-contiguous {code}[{ndim}]")
-        if a.flags.writeable == name.startswith(READ_ONLY):
-            raise ValueError(f"{name} must be {'read-only' if a.flags.writeable else 'writable'}")
+        if flags.writeable != is_written:
+            raise ValueError(f"{name} must be {'writable' if is_written else 'read-only'}")
 
 
 def n_dims(dims: str) -> int:
@@ -191,6 +192,8 @@ def n_dims(dims: str) -> int:
 
 
 _TYPES = tuple((name, code, n_dims(dims)) for name, code, dims, _ in FIELDS)
+_DTYPES = tuple(np.dtype(code) for _, code, _ in _TYPES)
+_IS_WRITTEN = tuple(not name.startswith(READ_ONLY) for name in NAMES)
 _pack = record("KernelState", _TYPES, READ_ONLY) if JIT else None
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,14 +41,14 @@ from sim.engine.layout.columns import (
     scale_fields,
     weighted_work,
 )
-from sim.engine.layout.features import event_capacity, registers, select_features
+from sim.engine.layout.features import event_capacity, may_share, registers, select_features
 from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.partitions import tiers_in_order
 from sim.engine.layout.pins import pin_fields
 from sim.engine.layout.quotas import quota_fields, tree_of
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
-from sim.engine.layout.slots import slot_fields
+from sim.engine.layout.slots import components_of, slot_fields
 from sim.engine.layout.speeds import speed_fields
 from sim.engine.layout.tasks import by_turn, max_priority, turns, uniform_stages
 from sim.engine.layout.windows import kinds_by_windows, outage_fields, window_fields
@@ -89,13 +90,17 @@ def lay_out(
     flags[layout.ISOLATED] = tree.is_isolated if tree else cluster.queue_mode == "hard"
     check_choice(cluster, plan)
     check_held_machines(cluster, plan)
-    stage_pools, mach_pool, job_pools = machine_pools(
-        columns, cluster, plan, demand[:, :n_fit], capacity[:, :n_fit]
-    )
     set_registers(flags, columns, cluster, plan, resources, quantum)
+    device, per_device = int(flags[layout.DEVICE]), int(flags[layout.DEVICE_QUANTA])
+    components = components_of(columns, cluster, demand, capacity, device, per_device)
+    stage_pools, mach_pool, job_pools = machine_pools(
+        columns, cluster, plan, demand[:, :n_fit], capacity[:, :n_fit], components
+    )
     groups, in_pools = cap_groups(columns, cluster), len(np.unique(mach_pool)) > 1
-    features = select_features(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
-    features = shared if features < shared else features
+    features = select_features(
+        columns, cluster, plan, events, n_queues, remote, in_pools, groups, components is not None
+    )
+    features = shared if may_share(features, shared) else features
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.preemption is not None or bool(len(cluster.outages))
@@ -118,7 +123,7 @@ def lay_out(
     kind, running_kind, n_kinds = _kinds(columns, cluster, groups, demand, features, buckets)
     choice = ABSENT
     if "CHOOSES" in features:
-        choice = lay_out_choice(columns, cluster, plan, order, capacity, flags, n_kinds)
+        choice = lay_out_choice(columns, cluster, plan, order, capacity, flags, n_kinds, components)
     n_buckets = min(n_stages, n_queues * (n_kinds + 1))
     stage_lag = frozen(np.array([cluster.stage_lag_s] if cluster.stage_lag_s else [], np.float64))
     conditions = {
@@ -174,13 +179,23 @@ def lay_out(
         "w_job_work": columns.job_work,
         "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
         **preemption_fields(columns, plan, features),
-        **slot_fields(columns, demand, cluster.unit, gangs, n_fit, choice["w_job_allowed"]),
-        "w_job_held0": held0 if gangs else held0[:1],
+        **slot_fields(
+            columns,
+            demand,
+            cluster.unit,
+            gangs,
+            n_fit,
+            choice["w_job_allowed"],
+            choice["w_stage_allowed"],
+            components,
+            "COMPONENTS" in features,
+        ),
         "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],
         **input_fields(columns, "INPUTS" in features, "RELEASES" in features),
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
+        "w_least_demand": demand.min(axis=0),
         "w_stage_fit": required_free(demand, n_rigid, n_fit) if variable_ends else demand,
         "w_stage_pools": stage_pools if "CLASSES" in features else stage_pools[:1],
         "w_stage_kind": kind,
@@ -222,7 +237,7 @@ def lay_out(
         "p_turn_prefers": by_turn(columns, plan, "prefers"),
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
-        **replan_fields(columns, plan),
+        **replan_fields(columns, plan, demand, n_fit, sizes["U"], n_slots),
         **learning_fields(plan),
         "state_f": np.array(
             [
@@ -293,8 +308,9 @@ def allocate(
 ) -> dict[str, NDArray[Any]]:
     """Return all fields in their order: `inputs`, and the others at their initial values."""
     fields, left = {}, set(inputs)
-    for name, code, dims, fill in FIELDS:
-        shape = [_extent(dim.strip(), sizes, conditions_met) for dim in dims.split(",")]
+    extents = {dim: _extent(dim, sizes, conditions_met) for dim in {*chain(*_DIMS)}}
+    for (name, code, dims, fill), axes in zip(FIELDS, _DIMS, strict=True):
+        shape = [extents[dim] for dim in axes]
         if fill is not None:
             fields[name] = filled(shape, fill, code)  # type: ignore[arg-type]  # none is *
             continue
@@ -302,12 +318,19 @@ def allocate(
             raise ValueError(f"no value for the field {name}")
         left.remove(name)
         array = inputs[name]
-        if any(n not in (length, None) for n, length in zip(shape, array.shape, strict=False)):
+        if tuple(shape) != array.shape and not _fits(array, shape):
             raise ValueError(f"{name} has shape {array.shape}; FIELDS says {dims}: {shape}")
         fields[name] = _frozen(array) if name.startswith(READ_ONLY) else array
     if left:
         raise ValueError(f"no fields, or fields with an initial value in FIELDS: {sorted(left)}")
     return fields
+
+
+_DIMS = tuple(tuple(dim.strip() for dim in dims.split(",")) for _, _, dims, _ in FIELDS)
+
+
+def _fits(array: NDArray[Any], shape: Sequence[int | None]) -> bool:
+    return all(n in (length, None) for n, length in zip(shape, array.shape, strict=False))
 
 
 def _extent(dim: str, sizes: Mapping[str, int], conditions_met: Collection[str]) -> int | None:

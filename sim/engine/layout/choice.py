@@ -11,6 +11,7 @@ from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import PolicyError
 from sim.cluster.allowed import allowed_codes, has_tiers, job_tiers
 from sim.cluster.classes import capacity_in_quanta, quanta_per_device
+from sim.cluster.components import Components
 from sim.cluster.fits import has_constraints
 from sim.engine.kernels import state as register
 from sim.engine.plan import Fit, Plan
@@ -80,6 +81,7 @@ def lay_out_choice(
     capacity: I8,
     flags: I8,
     n_kinds: int,
+    components: Components | None,
 ) -> dict[str, NDArray[Any]]:
     """Return the fields; whether scores are cached depends on the number of kinds of stages."""
     rule = flags[register.MACHINE_CHOICE]
@@ -96,7 +98,7 @@ def lay_out_choice(
     allowed = allowed_classes(columns, cluster)
     return {
         "w_stage_allowed": allowed,
-        "w_job_allowed": np.bitwise_and.reduceat(allowed, columns.job_stage0[:-1]),
+        "w_job_allowed": classes_of_jobs(columns, allowed, components),
         "c_mach_class": np.left_shift(1, code.astype(np.int64)),
         "c_mach_level": _levels(cluster, code),
         "c_mach_device0": offsets(n_devices),
@@ -105,6 +107,21 @@ def lay_out_choice(
         "p_mix_weight": mix.weight.copy(),
         "state_device_free": np.full(max(int(n_devices.sum()), 1), per_device, np.int64),
     }
+
+
+def classes_of_jobs(columns: Columns, allowed: I8, components: Components | None) -> I8:
+    """Return the classes on which some slot of each job may be, as bits: (J,).
+
+    Those on which all stages may run, or of a gang of several components those of any of them.
+    """
+    first = columns.job_stage0[:-1]
+    classes: I8 = np.bitwise_and.reduceat(allowed, first)
+    if components is not None:
+        several = components.is_heterogeneous
+        classes[several] = np.bitwise_or.reduceat(
+            allowed[components.stage], components.job0[:-1][several]
+        )
+    return classes
 
 
 def _levels(cluster: Cluster, code: I4 | I8) -> I4:

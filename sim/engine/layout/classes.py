@@ -8,6 +8,7 @@ import numpy as np
 
 from sim.base.arrays import I8
 from sim.base.errors import InputError
+from sim.cluster.components import Components
 from sim.engine.layout.choice import allowed_classes, stage_kinds
 from sim.engine.layout.columns import gang_slots
 from sim.engine.layout.windows import reserved_sets
@@ -22,7 +23,12 @@ MAX_POOLS = 63
 
 
 def machine_pools(
-    columns: Columns, cluster: Cluster, plan: Plan, demand: I8, capacity: I8
+    columns: Columns,
+    cluster: Cluster,
+    plan: Plan,
+    demand: I8,
+    capacity: I8,
+    components: Components | None,
 ) -> tuple[I8, I8, I8]:
     """Return pools as bits: where stages can run, (G,); of machines, (M,); of gangs' slots, (J,).
 
@@ -50,13 +56,8 @@ def machine_pools(
     example = np.zeros(n_kinds, np.int64)
     example[kind] = np.arange(n_stages)
     needs = np.column_stack([demand, allowed])[example]
-    slots = np.column_stack([
-        gang_slots(columns, demand, cluster.unit, gangs=True),
-        np.bitwise_and.reduceat(allowed, columns.job_stage0[:-1]),
-    ])  # fmt: skip
-    need, need_of = np.unique(
-        np.concatenate([needs, slots[columns.job_min_tasks > 0]]), axis=0, return_inverse=True
-    )
+    job, slots = _slots(columns, demand, allowed, components)
+    need, need_of = np.unique(np.concatenate([needs, slots]), axis=0, return_inverse=True)
     in_class = (np.left_shift(1, shape[:, -1]) & need[:, -1, None]) > 0
     runs = in_class.copy()
     for r in range(demand.shape[1]):
@@ -69,9 +70,26 @@ def machine_pools(
     distinct = distinct[:-1] > 0
     bits = np.left_shift(1, np.arange(distinct.shape[1], dtype=np.int64))
     pools = (distinct * bits).sum(axis=1)[need_of.ravel()]
-    job_pools = np.full(n_jobs, -1, np.int64)
-    job_pools[columns.job_min_tasks > 0] = pools[n_kinds:]
+    job_pools = np.where(columns.job_min_tasks > 0, np.int64(0), np.int64(-1))
+    np.bitwise_or.at(job_pools, job, pools[n_kinds:])
     return pools[kind], bits[pool_of.ravel()[shape_of.ravel()]], job_pools
+
+
+def _slots(
+    columns: Columns, demand: I8, allowed: I8, components: Components | None
+) -> tuple[I8, I8]:
+    """Return the job of each kind of slots of gangs, and what it takes, with its classes."""
+    slot = np.column_stack([
+        gang_slots(columns, demand, unit=False, gangs=True),
+        np.bitwise_and.reduceat(allowed, columns.job_stage0[:-1]),
+    ])  # fmt: skip
+    is_equal = columns.job_min_tasks > 0
+    if components is None:
+        return np.flatnonzero(is_equal), slot[is_equal]
+    is_equal &= ~components.is_heterogeneous
+    own = np.column_stack([demand, allowed])[components.stage]
+    job = np.repeat(np.arange(len(is_equal)), np.diff(components.job0))
+    return np.concatenate([np.flatnonzero(is_equal), job]), np.concatenate([slot[is_equal], own])
 
 
 def _reserved_pools(cluster: Cluster, n_stages: int, n_jobs: int) -> tuple[I8, I8, I8]:

@@ -34,7 +34,9 @@ _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
 _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES, has.PINS}
 """Features with which each task moves by itself."""
-_WIDE_BATCHES = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
+_WAYS = {str(way) for way in (has.REPLANS, has.STRICT, has.CLASSES, has.SKIP)}
+"""Features of which a loop does what the first one says."""
+_WIDE_BATCHES = {*_ORDERS, *_RARE, has.COMPONENTS, has.LIMITS, has.LEARNS, has.WORTH}
 _WIDE = {*_WIDE_BATCHES, has.VARIABLE_ENDS, has.CHOOSES}
 """Features of wide variants. Those that few runs have are not among them: caps, quotas, releases,
 limits of run time, windows, speeds by class, and tiers of partitions."""
@@ -49,14 +51,22 @@ def select_features(
     remote: bool,
     in_pools: bool,
     groups: Groups,
+    has_components: bool,
 ) -> frozenset[str]:
     """Return the features of a run, rounded up: each other variant costs a compilation.
 
     `in_pools`: machines are several pools (`sim.engine.layout.classes`). `groups`: jobs with caps.
+    `has_components`: a gang has unequal slots (`sim.cluster.components`).
     """
     needed = _needed(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
+    needed |= {has.COMPONENTS} if has_components else set()
     checks = {has.CHECKS} if is_checked() else set()
     return frozenset(str(feature) for feature in _rounded(needed) | checks)
+
+
+def may_share(features: frozenset[str], loop: frozenset[str]) -> bool:
+    """Check that a loop of more features places tasks in the way of a run with `features`."""
+    return features < loop and features & _WAYS == loop & _WAYS
 
 
 def is_checked() -> bool:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import I4
+from sim.base.arrays import I4, I8
 from sim.base.errors import PolicyError
 from sim.engine.kernels.rigid import replan_registers as register
+from sim.engine.layout.choice import codes_of
+from sim.engine.layout.columns import gang_slots
 from sim.engine.plan import Plan
 from sim.engine.plan.replan import Replan
 from sim.workload.columns import Columns
@@ -23,6 +25,10 @@ _LOW = {
     "depth": 2,
     "main_interval_s": 1,
 }
+MOST_LIKE = 64
+"""Kinds of like jobs for which room on nodes is kept."""
+MOST_KEPT = 2**22
+"""Numbers that are kept for all of them: 32 MiB."""
 _UNBOUNDED = ("max_s", "yield_s")
 _LEAST_CODE = {"reserved_in": 0, "array": -1, "throttle": 0}
 
@@ -59,8 +65,13 @@ def _check_codes(name: str, codes: I4, low: int, n_jobs: int) -> None:
         raise PolicyError(f"{name} must have a whole number of at least {low} for each job")
 
 
-def replan_fields(columns: Columns, plan: Plan) -> dict[str, NDArray[Any]]:
-    """Return the fields of the options and registers; short ones without periodic planning."""
+def replan_fields(
+    columns: Columns, plan: Plan, demand: I8, n_fit: int, n_nodes: int, n_slots: int
+) -> dict[str, NDArray[Any]]:
+    """Return the fields of the options and registers; short ones without periodic planning.
+
+    Of `demand` the first `n_fit` columns decide what fits.
+    """
     n_jobs = len(columns.job_submit)
     state, times = np.zeros(register.N_STATE, np.int64), np.zeros(3)
     options, options_s, completing_s = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
@@ -114,9 +125,39 @@ def replan_fields(columns: Columns, plan: Plan) -> dict[str, NDArray[Any]]:
         "p_completing_s": completing_s,
         "p_cycle_factors": factors,
         **_count_fields(plan.replan, n_jobs),
+        **_like_fields(columns, plan.replan, demand, n_fit, n_nodes, n_slots),
         "state_replan": state,
         "state_replan_s": times,
     }
+
+
+def _like_fields(
+    columns: Columns, replan: Replan | None, demand: I8, n_fit: int, n_nodes: int, n_slots: int
+) -> dict[str, NDArray[Any]]:
+    """Return the kind of each job, the same if as many of its tasks fit any node; what is kept."""
+    like, n_rows = np.zeros(1, np.int64), 0
+    if replan is not None:
+        like, n_kinds = _like_jobs(columns, demand, n_fit)
+        n_rows = max(1, min(n_kinds, MOST_LIKE, MOST_KEPT // (2 * n_nodes + n_slots)))
+    return {
+        "w_job_like": like.astype(np.int32),
+        "state_like": np.full(n_rows, -1, np.int32),
+        "state_like_ended": np.zeros(n_rows, np.int32),
+        "state_node_first": np.zeros((n_rows, n_nodes), np.int64),
+        "state_node_later": np.zeros((n_rows, n_nodes), np.int64),
+        "state_gain": np.zeros((n_rows, n_slots), np.int64),
+    }
+
+
+def _like_jobs(columns: Columns, demand: I8, n_fit: int) -> tuple[I8, int]:
+    """Return a code of each job, and their number."""
+    first = columns.job_stage0[:-1]
+    if len(demand) < len(columns.stage_job):  # of a pool, in which all are equal
+        return np.zeros(len(first), np.int64), 1
+    slot, own = gang_slots(columns, demand, unit=False, gangs=True), demand[first]
+    width = np.diff(columns.stage_task0[columns.job_stage0])
+    free = np.where(slot[:, :n_fit].any(axis=1), 0, width)  # of what takes nothing all tasks fit
+    return codes_of([*slot.T, *own.T, columns.job_one_per_node.astype(np.int64), free])
 
 
 def _count_fields(replan: Replan | None, n_jobs: int) -> dict[str, NDArray[Any]]:

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 from sim.base.arrays import I8, Mask
 from sim.base.reading import count_rule
 from sim.traces.sacct.arrays import Arrays, base_ids, keys, matches
-from sim.traces.sacct.columns import number_rows, take_rows
+from sim.traces.sacct.columns import Log, codes, number_rows, take_rows
 from sim.traces.sacct.options import Options
-from sim.traces.sacct.resources import Resources
 from sim.traces.sacct.selection import Selection
 
 PART = "part of a heterogeneous job: a separate job"
@@ -54,8 +53,9 @@ def group(chosen: Selection, arrays: Arrays, options: Options, noticed: dict[str
 
     ``arrays="auto"`` makes a job of each element if the log has parallel jobs or tasks are nodes,
     as policies that reserve room take jobs whose tasks start together; and if few elements might
-    run at once, as such a throttle counts jobs. Parts of a heterogeneous job whose tasks demand
-    different amounts stay apart, as all slots of a gang are as large as its largest task.
+    run at once, as such a throttle counts jobs. Parts of a heterogeneous job in several partitions
+    stay apart where tasks are nodes, as all tasks of a job are in one, and may demand different
+    amounts.
     """
     log, is_shared = chosen.head_log, chosen.is_shared
     submit_s, start_s = chosen.first_run.submit_s, chosen.first_run.start_s
@@ -85,8 +85,7 @@ def group(chosen: Selection, arrays: Arrays, options: Options, noticed: dict[str
 
     parts = np.flatnonzero(matches(ids, "+", r"^\d+\+\d+$"))
     key, _ = number_rows(keys(log, parts, is_shared, submit_s), start_s[parts])
-    n_parts, is_alike = np.bincount(key), _demand_the_same(key, resources.take(parts), options)
-    is_joined = ((n_parts > 1) & is_alike)[key]
+    is_joined = ((np.bincount(key) > 1) & _in_one_partition(key, log, parts, options))[key]
     leader[parts] = np.where(is_joined, _leaders(parts, key), parts)
     count_rule(noticed, JOINED, is_joined)
     count_rule(noticed, PART, ~is_joined)
@@ -104,20 +103,15 @@ def _leaders(rows: I8, key: I8) -> I8:
     return rows[first][key] if len(rows) else rows
 
 
-def _demand_the_same(key: I8, resources: Resources, options: Options) -> Mask:
-    """Mark the heterogeneous jobs all of whose tasks demand the same."""
+def _in_one_partition(key: I8, log: Log, parts: I8, options: Options) -> Mask:
+    """Mark the heterogeneous jobs all of whose tasks may be in one partition."""
     n = int(key.max(initial=-1)) + 1
-    is_alike = np.ones(n, dtype=bool)
-    if options.tasks == "cpus" or not n:
-        return is_alike
-    nodes = np.fmax(resources.nodes, 1.0)
-    for amount in (resources.cpus, resources.gpus, resources.mem_gib):
-        low, high = np.full(n, np.inf), np.full(n, -np.inf)
-        per_node = np.nan_to_num(amount) / nodes
-        np.minimum.at(low, key, per_node)
-        np.maximum.at(high, key, per_node)
-        is_alike &= low == high
-    return is_alike
+    if options.tasks == "cpus":
+        return np.ones(n, dtype=bool)
+    partition, first = codes(log, "Partition")[parts], np.full(n, np.iinfo(np.int64).max)
+    np.minimum.at(first, key, partition)
+    is_one: Mask = np.bincount(key, partition != first[key], n) == 0
+    return is_one
 
 
 def _names(ids: pa.Array, first: I8, has_base: Mask) -> pa.Array:

@@ -160,7 +160,6 @@ def _warnings(
         *sentences.licences(
             licences, chosen.times.start_s[chosen.heads], chosen.finish_s, jobs.job
         ),
-        *sentences.unequal_nodes(stages, stage_job, is_gang),
     ]
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
 from sim.traces.sacct.columns import Log
-from sim.traces.sacct.stages import Stages
 from sim.workload.peaks import in_use_at_starts
 from sim.workload.schema import LICENSE_PREFIX
 
@@ -67,27 +66,3 @@ def licences(counts: Mapping[str, I8], start_s: F8, finish_s: F8, job: I8) -> It
         f"them if cluster.limits says how many there are, as in {{of: {LICENSE_PREFIX}{name}, "
         "at_most: 4}"
     )
-
-
-def unequal_nodes(stages: Stages, job: I8, is_gang: Mask) -> Iterator[str]:
-    """Say that a gang holds as much on each node as on its largest, where nodes are unequal.
-
-    Parameters
-    ----------
-    job : (S,) int64
-        Job of each stage, ascending.
-    is_gang : (J,) bool
-        The job's tasks start together.
-    """
-    first = np.searchsorted(job, np.arange(len(is_gang)))
-    cpu = stages.demand["cpu"]
-    largest = np.maximum.reduceat(cpu, first)[job]
-    work_s = stages.n_tasks * stages.run_s
-    more_s = (largest - cpu) * work_s * is_gang[job]
-    share = float(more_s.sum() / (cpu * work_s).sum())
-    if share > MAX_SHARE:
-        n = len(np.unique(job[more_s > 0]))
-        yield (
-            f"{n:,} jobs had unequal numbers of CPUs on their nodes; a simulated gang holds on "
-            f"each as many as on its largest, {100 * share:.1f} % more CPU time than the log's"
-        )

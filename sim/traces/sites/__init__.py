@@ -1,7 +1,8 @@
 """Sites: what their readers share, and the reader of the scheduler whose exports a folder holds.
 
 A reader of sites is a format whose name ends in ``_site`` and whose package has a module ``site``
-with ``recognises(path) -> bool`` and ``read_site(path, pseudonyms=...) -> Site``.
+with ``recognises(path) -> bool`` and ``read_site(path, pseudonyms=...) -> Site``, and maybe
+``with_queue(site, path, pseudonyms) -> Site``, which adds the jobs of now.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ def read_site(path: Path, pseudonyms: Pseudonyms | None = None) -> Site:
         module = traces.FORMATS.part(name, "site")
         if module is not None and module.recognises(path):
             site: Site = module.read_site(path, pseudonyms=pseudonyms)
+            if hasattr(module, "with_queue"):
+                site = module.with_queue(site, path, pseudonyms)
             return site
     known = " or ".join(name.removesuffix(ENDING).capitalize() for name in readers)
     raise InputError(

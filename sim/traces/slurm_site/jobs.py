@@ -23,6 +23,7 @@ from sim.traces.slurm_site.slurm_conf import Record
 from sim.traces.slurm_site.spread import NODES_USED, ONE_PER_NODE, spread_tasks, with_nodes_used
 from sim.traces.slurm_site.whole_nodes import demand_whole_nodes
 from sim.transforms.parts import rebuild
+from sim.workload.amounts import with_change
 from sim.workload.schema import DEMAND_PREFIX, EXCLUSIVE, PARTITION, RESERVATION, RUNS_ON
 from sim.workload.tables import names, values, with_column
 from sim.workload.workload import Workload
@@ -160,10 +161,14 @@ def _with_requests(
             stages, RUNS_ON.name, [runs_on[job] for job in values(stages, "job").tolist()]
         )
     stages = demand_whole_nodes(stages, is_exclusive, partition, runs_on, nodes)
+    workload = rebuild(workload, None, jobs=jobs, stages=stages, validate=True)
+    workload = with_change(workload, "an exclusive job has whole nodes")
     for resource, is_known in (("mem", has_mem), ("gpu", any(node.gpus for node in nodes))):
         if not is_known and DEMAND_PREFIX + resource in stages.column_names:
             stages = stages.drop_columns([DEMAND_PREFIX + resource])
-    return rebuild(workload, None, jobs=jobs, stages=stages, validate=True)
+            workload = rebuild(workload, None, stages=stages, validate=True)
+            workload = with_change(workload, f"no node of the site tells its {resource}")
+    return workload
 
 
 def _option(command: str, name: str) -> str:

@@ -40,8 +40,8 @@ def queue_file(folder: Path) -> Path | None:
     return next(filter(None, (packed(folder / name) for name in FILES)), None)
 
 
-def read_now(folder: Folder, read: Callable[[Folder], Workload]) -> Workload | None:
-    """Read the jobs that ended, run and wait, with the reader of a folder; None without a queue.
+def read_now(folder: Folder, read: Callable[[Folder], Workload]) -> Workload:
+    """Read the jobs that ended, run and wait, of a folder with a queue, with its reader.
 
     A job that waits has no recorded start, and one that runs no recorded end.
 
@@ -51,8 +51,7 @@ def read_now(folder: Folder, read: Callable[[Folder], Workload]) -> Workload | N
         Of the queue's content, or if the accounting is JSON, to which it can't be added.
     """
     path = queue_file(folder.path)
-    if path is None:
-        return None
+    assert path is not None
     lines, delimiter = _accounting(folder)
     heads = lines[0].split(delimiter)
     rows = [dict(zip(heads, line.split(delimiter), strict=False)) for line in lines[1:]]

@@ -41,7 +41,7 @@ EFFECTS = {
     "max_sched_time": "passes of the main loop take no time",
     "bf_busy_nodes": "nodes are chosen by best fit",
     "bf_one_resv_per_job": "a job has one reservation anyway, but in each of its partitions",
-    "bf_hetjob_prio": "parts of heterogeneous jobs that demand alike are one job",
+    "bf_hetjob_prio": "parts of a heterogeneous job in one partition are one job",
     "assoc_limit_stop": "a job over a limit is passed; it would block those behind it",
     "pack_serial_at_end": "serial jobs are placed by best fit",
     "preempt_youngest_first": "set policy.preemption.victims=last_started",

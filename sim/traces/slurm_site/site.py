@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sim.traces.slurm_site.folder import FILES, Folder, read_folder
 from sim.traces.slurm_site.jobs import read_jobs
 from sim.traces.slurm_site.limits import accounts_above, limits_of
 from sim.traces.slurm_site.machines import Node, kinds, nodes_of
-from sim.traces.slurm_site.now import NOW, read_now, startable
+from sim.traces.slurm_site.now import NOW, queue_file, read_now, startable
 from sim.traces.slurm_site.options import note_options
 from sim.traces.slurm_site.partitions import default_partition, partitions_of, rules_of
 from sim.traces.slurm_site.policy import kills_invalid_dependencies, policy_of
@@ -49,26 +50,39 @@ def read_site(
     nodes = nodes_of(folder, partitions)
     note_options(folder)
     has_mem = _counts_memory(folder)
+    workload = None
+    if "sacct.txt" in folder.files:
+        workload = read_jobs(
+            folder, nodes, partitions, on_bad_row=on_bad_row, state=state, release=release,
+            has_mem=has_mem,
+        )  # fmt: skip
+    cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem, begin_s=begin_s)
+    policy = policy_of(folder, partitions)
+    notes = [*folder.notes.lines]
+    return Site("Slurm", workload, cluster, policy, nodes, notes, _COMMENTS, "sacct.txt")
+
+
+def with_queue(site: Site, path: Path, pseudonyms: Pseudonyms | None) -> Site:
+    """Return a site that was read from a folder with the queue that is in it; as it is without."""
+    if queue_file(path) is None:
+        return site
+    folder = read_folder(path, pseudonyms)
+    partitions = partitions_of(folder)
+    nodes = nodes_of(folder, partitions)
+    has_mem = _counts_memory(folder)
 
     def read(source: Folder) -> Workload:
         return read_jobs(
-            source, nodes, partitions, on_bad_row=on_bad_row, state=state, release=release,
+            source, nodes, partitions, on_bad_row="error", state="all", release="eligible",
             has_mem=has_mem,
         )  # fmt: skip
 
-    workload = read(folder) if "sacct.txt" in folder.files else None
-    cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem, begin_s=begin_s)
-    policy = policy_of(folder, partitions)
     queue = read_now(folder, read)
-    at_queue: dict[str, Any] = {}
-    if queue is not None:
-        at_queue = _cluster(folder, nodes, partitions, queue, has_mem=has_mem, begin_s=begin_s)
-        _close(at_queue, folder, nodes, float(queue.meta[NOW]))
-        queue = startable(queue, at_queue, folder.notes)
-    return Site(
-        "Slurm", workload, cluster, policy, nodes, [*folder.notes.lines], _COMMENTS, "sacct.txt",
-        queue=queue, queue_cluster=at_queue,
-    )  # fmt: skip
+    cluster = _cluster(folder, nodes, partitions, queue, has_mem=has_mem, begin_s=0.0)
+    _close(cluster, folder, nodes, float(queue.meta[NOW]))
+    queue = startable(queue, cluster, folder.notes)
+    notes = [*dict.fromkeys([*site.notes, *folder.notes.lines])]
+    return replace(site, queue=queue, queue_cluster=cluster, notes=notes)
 
 
 def _close(cluster: dict[str, Any], folder: Folder, nodes: list[Node], now_s: float) -> None:

@@ -110,11 +110,12 @@ def _checks(
 def _compare_strategy_files(
     folder: SweepFolder, replayed: Replay, remade: SweepFolder
 ) -> Iterator[FileCheck]:
-    goal = replayed.prepared.grid.request.goal
+    job_files = plugins.constants(plugins.STRATEGIES, "JOB_FILES")
     for name in strategy_files():
-        if goal is not None and name in goal.from_jobs:
+        if name in job_files:
             _copy(folder, remade, name)
-            yield FileCheck(name, "not compared", "it is made from the jobs of each cell")
+            if (folder.path / name).exists():
+                yield FileCheck(name, "not compared", "it is made from the jobs of each cell")
         elif name in replayed.from_others:
             _copy(folder, remade, name)
             yield FileCheck(name, "not compared", "its search ran cells that are no rows")

@@ -104,8 +104,8 @@ def replay(
         raise InputError(
             f"its words give {len(order)} cells in their order, and it has {recorded.num_rows} rows"
         )
-    from_jobs = request.goal is not None and request.goal.from_jobs
-    tables = {} if from_jobs or from_others else strategy.tables()
+    needs_jobs = request.goal is not None and request.goal.needs_jobs
+    tables = {} if needs_jobs or from_others else strategy.tables()
     cached = columns.to_numpy(_is(recorded["status"], "cached"))
     cells = cells_table.narrow(prepared, answers.errors, cached)
     for name in AGAINST_BASELINE:  # they need the jobs of each cell

@@ -16,6 +16,8 @@ from sweep.questions.backtest.runs import BACKTEST_JSON
 from sweep.report.section import Section
 from sweep.store.folder import SweepFolder
 
+_LAGS = ("launch_s", "stage_lag_s")
+"""Options of a cluster that a backtest takes from the log."""
 MAX_POLICIES = 4
 """Maximum number of policies in a sentence."""
 
@@ -26,8 +28,9 @@ class KnownError:
 
     policy: str  # label in this sweep
     error: float  # of its mean wait, as a fraction of the recorded one
-    is_in_order: bool  # a policy that serves one pool in order can have made the log
+    is_in_order: bool  # such a policy can have made the log, by its order or the cluster's rules
     backtest: str  # id of the sweep
+    label: str = ""  # of the policy in that sweep
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of ``verdict.json``."""
@@ -95,11 +98,15 @@ def errors_of_trace(
             for sweep, record in records
             if reading in map(_reading, _options(results, sweep, "trace"))
         ]
-    today = _size((config.get("cluster") or {}).get(trace) or {})
-    on_today = {
-        sweep for sweep, _ in matching if today in map(_size, _options(results, sweep, "cluster"))
-    }
-    matching = sorted(matching, key=lambda entry: entry[0] in on_today)  # the last counts
+    today = (config.get("cluster") or {}).get(trace) or {}
+    clusters_of = {sweep: _options(results, sweep, "cluster") for sweep, _ in matching}
+    on_today, with_its_rules = (
+        {sweep for sweep, options in clusters_of.items() if part(today) in map(part, options)}
+        for part in (_size, _rules)
+    )
+    matching = sorted(  # the last counts
+        matching, key=lambda entry: (entry[0] in on_today, entry[0] in with_its_rules)
+    )
     varied = {key.removeprefix("policy.") for key in config["swept"] if key.startswith("policy.")}
     errors = {label: _error(matching, label, policy, varied) for label, policy in policies.items()}
     other_sweeps = {error.backtest for error in errors.values() if error} - on_today
@@ -157,8 +164,16 @@ def _options(results: Path, sweep: str, kind: str) -> list[dict[str, Any]]:
 
 def _size(cluster: Mapping[str, Any]) -> str:
     """Return shape and number of a cluster's machines, as text."""
-    size = {key: cluster.get(key) for key in ("shape", "count")}
-    return canonical(json.loads(canonical(size)))
+    return _text({key: cluster.get(key) for key in ("shape", "count")})
+
+
+def _rules(cluster: Mapping[str, Any]) -> str:
+    """Return all options of a cluster but the lags, which a backtest draws, as text."""
+    return _text({key: value for key, value in cluster.items() if key not in _LAGS})
+
+
+def _text(options: Mapping[str, Any]) -> str:
+    return canonical(json.loads(canonical(options)))
 
 
 def _reading(trace: Mapping[str, Any]) -> str:
@@ -167,7 +182,7 @@ def _reading(trace: Mapping[str, Any]) -> str:
     options = {k: v for k, v in trace.items() if k != AFTER and v is not None}
     if options.get("path"):
         options["path"] = str(Path(str(options["path"])).absolute())
-    return canonical(json.loads(canonical({**options, "transforms": transforms})))
+    return _text({**options, "transforms": transforms})
 
 
 def _error(
@@ -181,14 +196,16 @@ def _error(
         for entry in record["policies"]:
             if _without(entry["policy"], varied) == parameters and entry["error"] is not None:
                 share = record["audit"]["head_could_start"]
-                return KnownError(label, entry["error"], share <= MAX_HEAD_COULD_START, sweep)
+                in_order = share <= MAX_HEAD_COULD_START or record.get("has_rules", False)
+                label_then = entry.get("label", "")
+                return KnownError(label, entry["error"], in_order, sweep, label_then)
     return None
 
 
 def _without(policy: Mapping[str, Any], varied: Collection[str]) -> str:
     """Return a policy's configuration without some parameters, as text."""
     chosen = {k: v for k, v in (policy.get("params") or {}).items() if k not in varied}
-    return canonical(json.loads(canonical({**policy, "params": chosen})))
+    return _text({**policy, "params": chosen})
 
 
 def sentence(errors: Sequence[KnownError]) -> str:

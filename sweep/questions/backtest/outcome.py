@@ -16,7 +16,8 @@ from sweep.execution.cells_table import swept_column
 from sweep.questions.backtest import nearest, sentences
 from sweep.questions.backtest.compare import Comparison, compare
 from sweep.questions.backtest.findings import Audit
-from sweep.questions.backtest.groups import group_sentences, groups_table
+from sweep.questions.backtest.group_sentences import group_sentences
+from sweep.questions.backtest.groups import groups_table
 from sweep.questions.backtest.logged_jobs import LoggedJobs
 from sweep.questions.backtest.runs import (
     BACKTEST,
@@ -33,8 +34,13 @@ def build_tables(
     findings: Audit,
     runs: Sequence[PolicyRuns],
     cluster_sentence: str,
+    *,
+    has_rules: bool = False,
 ) -> dict[str, Any]:
     """Compare the runs with the log; return the files' contents by name.
+
+    With `has_rules` the simulated cluster has limits, quotas or rules of partitions, of which the
+    audit knows none: a log that is not in order can be its policy's.
 
     Returns
     -------
@@ -55,11 +61,12 @@ def build_tables(
     ]
     record = {
         "audit": findings.to_json(),
+        "has_rules": has_rules,
         "nearest": labels[ranking.best],
         "sentence": sentences.nearest_sentence(
             labels,
             ranking,
-            is_in_order=findings.is_in_order,
+            is_in_order=findings.is_in_order or has_rules,
             caveats=sentences.log_caveats(workload),
         ),
         "policies": [

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ORDER = 10
 KEYS = (runs.RUNS, runs.STEPS)
 CHOOSE_SEEDS = (runs.RUNS,)
-FILES = (BACKTEST, BACKTEST_JOBS, BACKTEST_GROUPS, STEPS_TABLE, BACKTEST_JSON)
+FILES = JOB_FILES = (BACKTEST, BACKTEST_JOBS, BACKTEST_GROUPS, STEPS_TABLE, BACKTEST_JSON)
 FRAMES = {"backtest": (BACKTEST, ())}
 FIELD = "backtests"
 """Field of ``verdict.json``: what earlier backtests of the log found."""

@@ -33,7 +33,7 @@ class Runs(Goal):
     steps: bool = field(default=False, repr=False)  # another part of the id
     sweep_name = "backtest"
     chooses_cells = False
-    from_jobs = (BACKTEST, BACKTEST_JOBS, BACKTEST_GROUPS, STEPS_TABLE, BACKTEST_JSON)
+    needs_jobs = True
 
     def record(self) -> dict[str, Any]:
         """Return its entry of ``config.yaml``."""

@@ -16,7 +16,7 @@ from sweep.questions.backtest.runs import (
     BACKTEST_JSON,
     STEPS_TABLE,
 )
-from sweep.report.section import Section, Table
+from sweep.report.section import Plot, Section, Table
 from sweep.store.folder import SweepFolder
 
 _HEADER = (
@@ -32,19 +32,20 @@ def build_sections(folder: SweepFolder) -> list[Section]:
     record, policies = folder.read_json(BACKTEST_JSON), folder.table(BACKTEST)
     if not isinstance(record, dict) or policies is None:
         return []
+    drawn = _plots(record, folder.table(BACKTEST_JOBS))
     return [
-        _answer(record, policies),
+        _answer(record, policies, drawn[:1]),
         *_steps(record, folder.table(STEPS_TABLE)),
         *_groups(record, folder.table(BACKTEST_GROUPS)),
-        *_plots(record, folder.table(BACKTEST_JOBS)),
+        *_further_plots(drawn[1:]),
     ]
 
 
-def _answer(record: Mapping[str, Any], policies: pa.Table) -> Section:
+def _answer(record: Mapping[str, Any], policies: pa.Table, plots: tuple[Plot, ...]) -> Section:
     # the answer before further findings, as the first screen has room for a few sentences
     first, *further = record["audit"]["sentences"]
     by_policy = [entry["sentence"] for entry in record["policies"]]
-    lines = [first, *by_policy, record["sentence"], *further]
+    lines = [*_headline(record, policies), first, *by_policy, record["sentence"], *further]
     notes = [
         "error: of the mean wait; mean abs. error: of a job's wait, over the recorded mean; within "
         "10 %: share of the jobs that waited; behind the nearest: log-likelihood of a job's "
@@ -57,11 +58,25 @@ def _answer(record: Mapping[str, Any], policies: pa.Table) -> Section:
         "Backtest",
         tuple(lines),
         tables=(_table(policies),),
+        plots=plots,
         notes=tuple(notes),
         is_answer=True,
         question="Which of {policies} starts {jobs} as the log of the real cluster does?",
         n_column_notes=1,
     )
+
+
+def _headline(record: Mapping[str, Any], policies: pa.Table) -> list[str]:
+    """Say how near the nearest policy is; nothing if nobody waited."""
+    (nearest, *_) = [row for row in policies.to_pylist() if row["label"] == record["nearest"]]
+    error = nearest["error"]
+    if error is None or not math.isfinite(error):
+        return []
+    share = _percent(abs(error))
+    off = f"{share} {'above' if error > 0 else 'below'} the recorded one"
+    if share == "0 %":
+        off = "the recorded one"
+    return [f"Nearest to the log is {nearest['label']}: its mean wait is {off}."]
 
 
 def _table(policies: pa.Table) -> Table:
@@ -146,6 +161,8 @@ def _groups(record: Mapping[str, Any], table: pa.Table | None) -> list[Section]:
     tables = []
     for by in dict.fromkeys(row["by"] for row in rows):
         own = sorted((row for row in rows if row["by"] == by), key=lambda row: -row["jobs"])
+        if len(own) < 2:
+            continue
         body = tuple(
             (
                 row["group"],
@@ -168,12 +185,16 @@ _BY = {"width": "CPUs of a job", "qos": "QOS"}
 _GROUP_HEADER = ("jobs", "recorded, s", "simulated, s", "95 % of runs", "error")
 
 
-def _plots(record: Mapping[str, Any], table: pa.Table | None) -> list[Section]:
+def _plots(record: Mapping[str, Any], table: pa.Table | None) -> tuple[Plot, ...]:
     if table is None or not table.num_rows:
-        return []
+        return ()
     jobs = BacktestJobs.from_table(table)
-    plots = draw_plots(jobs, record["nearest"], record["audit"]["resolution_s"])
-    return [Section("recorded", "Recorded and simulated waits", (), plots=plots)]
+    return draw_plots(jobs, record["nearest"], record["audit"]["resolution_s"])
+
+
+def _further_plots(plots: tuple[Plot, ...]) -> list[Section]:
+    title = "Recorded and simulated waits"
+    return [Section("recorded", title, (), plots=plots)] if plots else []
 
 
 def _percent(share: float | None, sign: str = "") -> str:

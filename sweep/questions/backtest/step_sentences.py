@@ -20,16 +20,17 @@ def sentences(table: pa.Table) -> list[str]:
     lines = []
     for policy in dict.fromkeys(row["policy"] for row in rows):
         own = [row for row in rows if row["policy"] == policy]
-        whole, *without = own
-        lines.append(_found_starts(policy, whole))
-        if reasons := _reasons(whole, without):
+        whole, *variants = own
+        lines.append(f"{policy}: {share_found(whole)}")
+        if reasons := _reasons(whole, variants):
             lines.append(f"{policy}: why jobs wait: {reasons}")
     return lines
 
 
-def _found_starts(policy: str, row: dict[str, Any]) -> str:
+def share_found(row: dict[str, Any]) -> str:
+    """Write what was found of all jobs, by a row of ``steps.parquet``."""
     text = (
-        f"{policy}: one step at a time {_share(row['found'], row['starts'])} of "
+        f"one step at a time {_share(row['found'], row['starts'])} of "
         f"{row['starts']:,} starts are found, {row['false_starts']:,} false starts, "
         f"{_share(row['quiet_kept'], row['quiet'])} of {row['quiet']:,} quiet moments are kept"
     )

@@ -164,7 +164,7 @@ def judge(
             continue
         if trial.time_s > until_s:
             number, until_s = number + 1, trial.time_s + cycle_s
-        nodes = {int(rows[j]): frozenset(there) for j, there in trial.machines.items()}
+        nodes = {int(rows[j]): frozenset(placed) for j, placed in trial.machines.items()}
         for j in started[is_right].tolist():
             if matches[j] >= 0:
                 matches[j] = max(int(matches[j]), 2 if nodes[j] == pins[j] else 1)

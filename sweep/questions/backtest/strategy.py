@@ -62,7 +62,9 @@ class Backtest:
             return {}
         steps = self._steps(workload, findings, runs) if self._has_steps else {}
         sentence = f"simulated on {cluster.describe()}{_origin(logged_size(workload), cluster)}"
-        tables = build_tables(workload, logged_jobs(workload, findings), findings, runs, sentence)
+        log = logged_jobs(workload, findings)
+        has_rules = bool(cluster.limits or cluster.quotas or cluster.rules)
+        tables = build_tables(workload, log, findings, runs, sentence, has_rules=has_rules)
         if STEPS_TABLE in steps:
             tables[STEPS_TABLE] = steps.pop(STEPS_TABLE)
         tables[BACKTEST_JSON] |= steps

@@ -7,14 +7,20 @@ begins with that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sim.base.errors import InputError
 from sim.workload.log_facts import LOG
 from sweep.grid.cluster_size import stretches
 from sweep.questions.backtest.earlier import KnownError, errors_of_trace, listed
+from sweep.questions.backtest.group_sentences import farthest
+from sweep.questions.backtest.group_sentences import listed as listed_groups
+from sweep.questions.backtest.runs import BACKTEST_GROUPS, STEPS_TABLE
+from sweep.questions.backtest.step_sentences import share_found
+from sweep.store.folder import SweepFolder
 
 MAX_ERROR = 0.1
 """Error of the mean wait above which no forecast stands behind an answer."""
@@ -40,7 +46,8 @@ class Trust:
     sentence : str
         Verdict of the backtest, or that there is none.
     cautions : tuple of str
-        What the log shows that the simulation lacks, a sentence each.
+        Where the backtest was off, and what the log shows that the simulation lacks, a sentence
+        each.
     """
 
     backtest_error: float | None
@@ -132,6 +139,8 @@ def _trust(
     unknown = [label for label, error in errors.items() if error is None]
     worst = max(known, key=lambda error: abs(error.error), default=None)
     cautions = _cautions(cluster, facts)
+    if worst is not None and abs(worst.error) <= MAX_ERROR:
+        cautions = (*_details(results, worst), *cautions)
     if worst is None:
         sentence = f"{NONE}: no backtest has held {_names(unknown)} against this log"
         return Trust(None, f"{sentence} ({_command(config)}).", cautions)
@@ -155,6 +164,22 @@ def _verdict(known: Sequence[KnownError], unknown: Sequence[str], worst: KnownEr
     if not in_order:
         return f"{NONE}: {off}, which may be chance: {_AUDIT} can have made it{lacking}."
     return f"Held against the log: {off}{lacking}."
+
+
+def _details(results: Path, worst: KnownError) -> Iterator[str]:
+    """Write what the backtest that counts found beside its mean wait: single starts, and groups."""
+    folder = SweepFolder(results / "sweeps" / worst.backtest)
+    try:
+        steps, groups = folder.table(STEPS_TABLE), folder.table(BACKTEST_GROUPS)
+    except (InputError, OSError):
+        return  # damaged, or being written
+    for row in [] if steps is None else steps.to_pylist():
+        if row["policy"] == worst.label and not (row["without"] or row["partition"]):
+            yield f"In that backtest, {share_found(row)}."
+    rows = [] if groups is None else groups.to_pylist()
+    above = max(MAX_ERROR, abs(worst.error))
+    if far := farthest([row for row in rows if row["policy"] == worst.label], above):
+        yield f"The mean wait of some groups was farther off: {listed_groups(far)}."
 
 
 def _cautions(cluster: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[str, ...]:

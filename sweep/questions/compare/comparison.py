@@ -37,6 +37,7 @@ class Comparison:
     config: list[tuple[str, str, str]]
     provenance: list[tuple[str, str, str]]
     matched: Matched
+    other_jobs: tuple[str, ...] = ()  # traces of which no workload is in both
 
     @property
     def a(self) -> str:
@@ -86,10 +87,15 @@ def compare(a: SweepFolder, b: SweepFolder) -> Comparison:
     # speed-ups over different baselines differ though the cells do not
     leaves_out = AGAINST_BASELINE if configs[0]["baseline"] != configs[1]["baseline"] else ()
     facts = [_provenance(folder) for folder in (a, b)]
+    inputs_a, inputs_b = (fact["inputs"] for fact in facts)
+    other_jobs = tuple(
+        trace for trace in inputs_a.keys() & inputs_b if not {*inputs_a[trace]} & {*inputs_b[trace]}
+    )
     return Comparison(
         _differences(*({k: v for k, v in c.items() if k not in _NOT_CONFIG} for c in configs)),
         _differences(*facts),
         match(a, b, [*AXES, *swept], leaves_out),
+        tuple(sorted(other_jobs)),
     )
 
 
@@ -138,6 +144,12 @@ def summary(comparison: Comparison) -> list[str]:
         lines.append(
             f"{comparison.n_same_by_other_means} of the same cells were computed twice: sources, "
             "inputs or configuration differ, the results are identical"
+        )
+    if comparison.other_jobs:
+        traces = ", ".join(comparison.other_jobs)
+        lines.append(
+            f"no workload of {traces} is in both: cells of one seed are of other jobs, so that a "
+            "change is not of policies or clusters alone"
         )
     return lines
 

@@ -67,8 +67,7 @@ def waits_of(
         if jobs is None or "start_s" not in jobs.column_names:
             return {}
         wait_s = jobs["start_s"].to_numpy() - jobs["submit_s"].to_numpy()
-        in_slots = cell.cluster["shape"] == "slots"
-        group = partial(_by_group, wait_s=wait_s, in_slots=in_slots)
+        group = partial(_by_group, wait_s=wait_s)
         by_seed.append(inputs.query(inputs.workload_id(cell), group))
     common = [key for key in by_seed[0] if all(key in waits for waits in by_seed)] if cells else []
     return {
@@ -77,13 +76,13 @@ def waits_of(
     }
 
 
-def _by_group(workload: Workload, *, wait_s: F8, in_slots: bool) -> dict[Key, tuple[int, float]]:
+def _by_group(workload: Workload, *, wait_s: F8) -> dict[Key, tuple[int, float]]:
     """Return number and mean wait of the jobs that start, of all and of each group."""
     started = ~np.isnan(wait_s)
     if not started.any():
         return {}
     whole = {(ALL, ""): (int(started.sum()), float(wait_s[started].mean()))}
-    groups = mean_waits(workload, wait_s[None, :], in_slots=in_slots)
+    groups = mean_waits(workload, wait_s[None, :])
     return whole | {(g.by, g.group): (g.jobs, float(g.wait_mean_s[0])) for g in groups}
 
 

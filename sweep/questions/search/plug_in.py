@@ -29,6 +29,7 @@ ORDER = 20
 KEYS = tuple(f"{group}.{key}" for group, keys in goals.KEYS.items() for key in keys)
 CHOOSE_SEEDS = ("search.metric",)
 FILES = (TARGETS, SETTINGS, IMPORTANCE, WHAT_IF, WHAT_IF_GROUPS)
+JOB_FILES = (WHAT_IF_GROUPS,)
 REPORT_FILES = (EQUAL,)
 FRAMES = {
     "targets": (

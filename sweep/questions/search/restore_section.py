@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from sweep.grid.changes import PREFIX
+from sweep.questions.search import change_plots
 from sweep.questions.search.restore import RANGE, SHOWN
 from sweep.questions.search.section_builder import Row, SectionPart, build_section
 from sweep.questions.search.waits_section import PLACE, whole_sentences
@@ -45,7 +47,8 @@ def build(table: pa.Table, config: Mapping[str, Any], groups: Sequence[Row] = ()
     question = f"What would {_changes(config)} change for {{jobs}} under {{policies}}?"
     options: dict[str, Any] = {"notes": tuple(notes), "is_answer": True, "question": question}
     template = Section("what-if", "What if", (), **options)
-    return build_section(template, rows, [*PLACE], build_part, n_always=1)
+    section = build_section(template, rows, [*PLACE], build_part, n_always=1)
+    return replace(section, plots=change_plots.draw(rows, groups))
 
 
 def _groups_at(groups: Sequence[Row], place: Row) -> list[Row]:

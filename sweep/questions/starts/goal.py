@@ -28,7 +28,7 @@ class Starts(Goal):
     moments: int
     sweep_name = "starts"
     chooses_cells = False
-    from_jobs = (STARTS, STARTS_JSON)
+    needs_jobs = True
 
     def record(self) -> dict[str, Any]:
         """Return its entry of ``config.yaml``."""

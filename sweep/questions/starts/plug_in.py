@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ORDER = 15
 KEYS = (DRAWS, MOMENTS)
-FILES = (STARTS, STARTS_JSON)
+FILES = JOB_FILES = (STARTS, STARTS_JSON)
 FRAMES = {"starts": (STARTS, ())}
 
 take = goal.take_goal

@@ -85,9 +85,18 @@ def test_a_gang_must_fit_at_once(cluster, fits):
 
 
 def test_a_slot_of_a_gang_holds_any_task_of_the_job():
-    gang = jobs({"cpu": 4, "mem": 1}, {"cpu": 1, "mem": 4}, gang=2)
-    check_fits(gang, sim.Cluster.machines(2, cpu=4, mem=4))
+    gang = jobs({"cpu": 4, "mem": 1}, {"cpu": 1, "mem": 4}, gang=1)
+    check_fits(gang, sim.Cluster.machines(1, cpu=4, mem=4))
+    gang = jobs({"cpu": 4, "mem": 1}, {"cpu": 1, "mem": 4}, gang=2, n=2)
     assert broken(gang, sim.Cluster.machines(1, cpu=7, mem=7))[0] == "gang too large"
+
+
+def test_unequal_tasks_that_fill_a_gang_take_what_they_demand():
+    gang = jobs({"cpu": 4, "mem": 1}, {"cpu": 1, "mem": 4}, gang=2)
+    check_fits(gang, sim.Cluster.machines(1, cpu=5, mem=5))
+    rule, text = broken(gang, sim.Cluster.machines(1, cpu=5, mem=4))
+    assert rule == "gang too large"
+    assert "only 1 of them fit" in text
 
 
 def test_a_gang_that_demands_nothing_fits():

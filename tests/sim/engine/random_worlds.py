@@ -43,7 +43,7 @@ MECHANISMS = (
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
-    *("quotas", "pins"),
+    *("quotas", "pins", "unequal slots"),
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
@@ -171,6 +171,15 @@ LEAN = (
     ("pins", "per class", "classes", "gangs"),
     ("pins", "preemption", "gangs"),
     ("pins", "outages", "hard queues"),
+    ("unequal slots", "skip", "devices", "choice"),
+    ("unequal slots", "pack", "classes"),
+    ("unequal slots", "per class", "classes"),
+    ("unequal slots", "reservations"),
+    ("unequal slots", "reservations", "devices", "choice"),
+    ("unequal slots", "planning"),
+    ("unequal slots", "planning", "devices", "classes"),
+    ("unequal slots", "preemption", "skip"),
+    ("unequal slots", "pins", "devices"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -302,11 +311,14 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
         job |= _release(rng, on, clock, [f"j{u}" for u in range(n_jobs) if order[u] < order[i]])
         if "after" in job:
             job["after"] = _without_inputs(job)
-        if rigid:
+        if "unequal slots" in on and len(stages) > 1 and rng.random() < 0.7:
+            job["min_tasks"] = _start_together(rng, stages, rigid)
+        elif rigid:
             job["min_tasks"] = n_tasks if n_tasks > 1 or rng.random() < 0.5 else 0
         elif "gangs" in on and rng.random() < 0.4:
             job["min_tasks"] = int(rng.integers(1, min(3, n_tasks) + 1))
-        if job.get("min_tasks") and "runs_on" in stages[0]:
+        is_equal = "unequal slots" not in on or rng.random() < 0.5
+        if job.get("min_tasks") and "runs_on" in stages[0] and is_equal:
             for stage in stages:  # a slot takes a task of any stage
                 stage["runs_on"] = stages[0]["runs_on"]
         jobs.append(job)
@@ -317,6 +329,17 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             for stage in job["stages"]:
                 stage["demand"] = jobs[0]["stages"][0]["demand"]
     return jobs
+
+
+def _start_together(rng: np.random.Generator, stages: list[World], rigid: bool) -> int:
+    """Let the first stages, or all of them, start together; return the number of their tasks."""
+    n = len(stages) if rigid else int(rng.integers(2, len(stages) + 1))
+    for s, stage in enumerate(stages):
+        if s < n:
+            stage["parents"] = {}
+        elif not stage["parents"]:
+            stage["parents"] = {stages[int(rng.integers(n))]["name"]: "barrier"}
+    return sum(len(stage["durations_s"]) for stage in stages[:n])
 
 
 def _release(rng: np.random.Generator, on: set[str], clock: float, upstream: list[str]) -> World:
@@ -440,7 +463,7 @@ def _failures(rng: np.random.Generator, jobs: list[World]) -> World:
 def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     queues = on & {"hard queues", "weighted queues"}
     hard = "hard queues" in on
-    many = 3 if rigid or hard or "gangs" in on else 1
+    many = 3 if rigid or hard or on & {"gangs", "unequal slots"} else 1
     cluster: World = {}
     if on & {"classes", "devices", "per class", "speeds", *PARTITIONED}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)

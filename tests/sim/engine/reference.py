@@ -14,11 +14,12 @@ import numpy as np
 
 from sim.cluster.cluster import Cluster
 from sim.engine.clock import on_own_clock
-from sim.engine.plan import Batch, Event, Fit, Machine, Order, Plan, State, World
+from sim.engine.plan import Batch, Event, Fit, Order, Plan, State, World
 from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
 from tests.sim.engine.reference_caps import Capping
 from tests.sim.engine.reference_choice import Choosing
+from tests.sim.engine.reference_components import Composing
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
 from tests.sim.engine.reference_partitions import Partitioning, with_default_times
@@ -62,6 +63,7 @@ def simulate(
 class _Run(
     Capping,
     Choosing,
+    Composing,
     Launching,
     Limits,
     Partitioning,
@@ -109,6 +111,7 @@ class _Run(
         self.parents = [[] for _ in range(n_stages)]
         for p, child, kind in zip(parents, c.edge_child, c.edge_kind, strict=True):
             self.parents[child].append((int(p), int(kind)))
+        self._init_components()
         self.view["left"][:] = [sum(self.size[g] for g in s) for s in self.job_stages]
         self.task_done = [False] * n_tasks
         self.failed = [0] * n_tasks
@@ -134,7 +137,7 @@ class _Run(
         self.since = [0.0] * n_jobs
         self.first_done = [0] * n_jobs
         self.first_started = [0] * n_jobs
-        # machines and devices of idle held slots; None: not admitted
+        # machine, devices and component of idle held slots; None: not admitted
         self.idle = [None] * n_jobs
         self.stopping = set()  # gangs that lost a slot, or a task in one
         self.used = [[0] * len(self.total) for _ in range(n_jobs)]
@@ -483,16 +486,17 @@ class _Run(
         """Release the room and devices of a task; a held slot is idle then."""
         j, devices = int(self.c.stage_job[g]), self.devices_of_task[task]
         if in_held_slot:
-            self.idle[j].append((machine, devices))
+            self.idle[j].append((machine, devices, self._component_of(g)))
         else:
             self._release_devices(self.demand[g], machine, devices)
             self._acquire(j, self.demand[g], machine, -1)
 
     def _release_slots(self, j):
         """Release the idle held slots of job j, which is done or stops."""
-        for machine, devices in self.idle[j] or []:
-            self._release_devices(self._slot(j), machine, devices)
-            self._acquire(j, self._slot(j), machine, -1)
+        for machine, devices, k in self.idle[j] or []:
+            slot = self.components[j][k].slot
+            self._release_devices(slot, machine, devices)
+            self._acquire(j, slot, machine, -1)
         self.idle[j] = None
         self._note_running(j)
 
@@ -509,7 +513,7 @@ class _Run(
         for entry in [e for e in self.running if e[3] == machine]:
             self._stop_task(entry, "machine lost")
         for j in range(self.n_jobs):
-            if any(m == machine for m, _ in self.idle[j] or []):
+            if any(m == machine for m, *_ in self.idle[j] or []):
                 self.stopping.add(j)
         self._stop_gangs()
 
@@ -761,40 +765,6 @@ class _Run(
     def _is_waiting_gang(self, j):
         return self.c.job_min_tasks[j] > 0 and self.idle[j] is None
 
-    def _gang_fit(self, j, barred=()):
-        """Return the machines of the slots that job j would get, or None.
-
-        Machines in order of their scores for the first slot; each takes as many as fit.
-        """
-        n_needed, slot = int(self.c.job_min_tasks[j]), self._slot(j)
-        rule = Machine.FIRST if self.unit else self.plan.choice.machine
-        ranked = []
-        for m in range(len(self.free)):
-            n_slots = 0 if m in barred else self._slots_on(j, m)
-            if n_slots > 0:
-                score = (
-                    0
-                    if rule == Machine.FIRST
-                    else self._machine_score(rule, self.job_stages[j][0], slot, m)
-                )
-                ranked.append((score, m, min(n_slots, n_needed)))
-        machines = [m for _, m, n_slots in sorted(ranked) for _ in range(n_slots)][:n_needed]
-        if len(machines) < n_needed or not self._within_cap(j, slot, n_needed):
-            return None
-        return machines
-
-    def _slots_on(self, j, m):
-        """Return how many held slots of job j find room on machine m."""
-        slot = self._slot(j)
-        if m in self.down or not all(
-            self.unit or self.allowed_on[g][m] for g in self.job_stages[j]
-        ):
-            return 0
-        if self._is_closed_now(j, m):
-            return 0
-        room = [max(self.free[m][r], 0) // slot[r] for r in self.deciding if slot[r] > 0]
-        return min([*room, self._slots_by_devices(slot, m), int(self.c.job_min_tasks[j])])
-
     def _within_cap(self, j, demand, times):
         if self._over_cap(j, demand, times):
             return False
@@ -818,12 +788,13 @@ class _Run(
             and self._can_use(g, m)
         ]
 
-    def _admit(self, j, machines=None):
-        machines = machines or self._gang_fit(j)
+    def _admit(self, j, places):
+        """Take the slots of gang j: a machine and a component for each."""
         slots = []
-        for m in machines:
-            slots.append((m, self._acquire_devices(self._slot(j), m)))
-            self._acquire(j, self._slot(j), m, 1)
+        for m, k in places:
+            slot = self.components[j][k].slot
+            slots.append((m, self._acquire_devices(slot, m), k))
+            self._acquire(j, slot, m, 1)
         self.idle[j] = slots[::-1]
         self.admitted_s[j], self.nth_of_gang[j] = self.now, self.n_placed
         self.n_placed += 1
@@ -838,11 +809,14 @@ class _Run(
                 return
             if self.view["started"][j] >= jobs["start_gate"][j]:
                 return
+            idle = [k for _, _, k in self.idle[j]]
             ready = [g for g in self.job_stages[j] if self._ready(g)]
+            ready = [g for g in ready if self._component_of(g) in idle]
             if not ready:
                 return
             first = min(ready, key=lambda g: (self.plan.stages["key"][g], g))
-            slot = self.idle[j].pop()
+            last = max(i for i, k in enumerate(idle) if k == self._component_of(first))
+            slot = self.idle[j].pop(last)
             self._start(first, slot[0], slot)
 
     def _dispatch(self):
@@ -908,14 +882,22 @@ class _Run(
         machines, j = range(len(self.free)), int(self.c.stage_job[g])
         if not len(self.world.cluster.machine_class):
             return set(machines)
-        in_gang = self._is_waiting_gang(j)
-        demand, stages = (self._slot(j), self.job_stages[j]) if in_gang else (self.demand[g], [g])
+        if self._is_waiting_gang(j):
+            parts = enumerate(self.components[j])
+            return {
+                m
+                for k, component in parts
+                for m in machines
+                if self._is_large_enough(component.slot, m) and self._may_hold(j, k, m)
+            }
         return {
             m
             for m in machines
-            if all(demand[r] <= self.capacity[m][r] for r in self.deciding)
-            and all(self.unit or self.allowed_on[h][m] for h in stages)
+            if self._is_large_enough(self.demand[g], m) and (self.unit or self.allowed_on[g][m])
         }
+
+    def _is_large_enough(self, demand, m):
+        return all(demand[r] <= self.capacity[m][r] for r in self.deciding)
 
     def _skip(self):
         while True:
@@ -936,17 +918,19 @@ class _Run(
     def _machines_held_for(self, g):
         """Return the machines held for stage g, the first in order, which does not fit."""
         lacking, j = [], int(self.c.stage_job[g])
-        demand, stages = self.demand[g], [g]
+        demand = self.demand[g]
         n_left = int(np.diff(self.c.stage_task0)[g] - self.view["stage_started"][g])
-        n_at_once = 1
         if self._is_waiting_gang(j):
-            demand, stages = self._slot(j), self.job_stages[j]
-            n_left = n_at_once = int(self.c.job_min_tasks[j])
-        if self.unit or not self._within_cap(j, demand, n_at_once):
+            demand, n_left = self._slot(j), int(self.c.job_min_tasks[j])
+        needs = self._total(j) if self._is_waiting_gang(j) else demand
+        if self.unit or not self._within_cap(j, needs, 1):
             return set()
         for m, (free, capacity) in enumerate(zip(self.free, self.capacity, strict=True)):
             never = any(demand[r] > capacity[r] for r in self.deciding)
-            never |= not all(self.unit or self.allowed_on[h][m] for h in stages)
+            if self._is_waiting_gang(j):
+                never |= not any(self._may_hold(j, k, m) for k in range(len(self.components[j])))
+            else:
+                never |= not self.allowed_on[g][m]
             never |= self._is_closed_now(j, m)
             if m not in self.down and not never:
                 lacks = [
@@ -960,10 +944,10 @@ class _Run(
     def _place(self, g, barred=()):
         j = int(self.c.stage_job[g])
         if self._is_waiting_gang(j):
-            machines = self._gang_fit(j, barred)
-            if machines is None:
+            places = self._gang_fit(j, barred)
+            if places is None:
                 return False
-            self._admit(j, machines)
+            self._admit(j, places)
             return True
         machines = [m for m in self._machines(g) if m not in barred]
         if not machines:

@@ -155,7 +155,7 @@ class Capping:
         """Return whether the next task of stage g, or all slots of its gang, exceed a cap."""
         j = int(self.c.stage_job[g])
         if self._is_waiting_gang(j):
-            return self._over_cap(j, self._slot(j), int(self.c.job_min_tasks[j]))
+            return self._over_cap(j, self._total(j), 1)
         return self._over_cap(j, self.demand[g], 1)
 
     def _rigid_over(self, j):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from tests.sim.engine.reference_replan import Job, choose
+from sim.engine.plan import Machine
+from tests.sim.engine.reference_replan import Job, Nodes, choose
 
 
 class Pinning:
@@ -56,6 +57,9 @@ class Pinning:
             slot = self.demand[next(g for g in self.job_stages[j] if self._ready(g))]
         asked_for = Counter(self._pinned_to(j))
         n_free, machines = asked_for.pop(-1, 0), []
+        if self._is_waiting_gang(j) and self._is_heterogeneous(j):
+            limits = {m: math.inf if n_free else n for m, n in asked_for.items()}
+            return self._place_components(j, (), Machine.FIRST, limits)
         for m, n in sorted(asked_for.items()):
             fits = [max(self.free[m][r], 0) // slot[r] for r in self.deciding if slot[r] > 0]
             by_devices = math.inf if self.unit else self._slots_by_devices(slot, m)
@@ -65,24 +69,28 @@ class Pinning:
             more = min(room - n, n_free)
             n_free -= more
             machines += [m] * (n + more)
-        return machines if n_free == 0 else None
+        return [(m, 0) for m in machines] if n_free == 0 else None
 
-    def _start_pinned(self, j, machines):
+    def _start_pinned(self, j, places):
         if self.plan.replan:
             self._note_events()
             if self._is_pool():
                 free = self._cluster().free
-                nodes = choose(free, set(range(len(free))), Job(j, len(machines), 0))
+                nodes = choose(free, set(range(len(free))), Job(j, len(places), 0))
+            elif self._is_heterogeneous(j):
+                components = range(len(self.components[j]))
+                parts = [Counter(m for m, k in places if k == part) for part in components]
+                nodes = Nodes(parts, [k.demand for k in self._unequal_components(j)])
             else:
-                nodes = dict(Counter(machines))
+                nodes = dict(Counter(m for m, _ in places))
             self._start_on(j, nodes)
             self._note_update()
             return
         if self.plan.reservations:
             self.reserved.pop(j, None)
-            self.machines_of[j] = machines
+            self.machines_of[j] = places
             self.run_start[j] = self.now + self._next_lag(self._first_task(j))
         if self._is_waiting_gang(j):
-            self._admit(j, machines)
+            self._admit(j, places)
         else:
-            self._start(next(g for g in self.job_stages[j] if self._ready(g)), machines[0])
+            self._start(next(g for g in self.job_stages[j] if self._ready(g)), places[0][0])

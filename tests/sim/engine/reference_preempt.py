@@ -187,7 +187,7 @@ class Preempting:
     def _needs(self, g):
         j = int(self.c.stage_job[g])
         if self._is_waiting_gang(j):
-            return self._slot(j), int(self.c.job_min_tasks[j])
+            return self._total(j), 1
         return self.demand[g], 1
 
     # ---- units
@@ -358,12 +358,13 @@ class Preempting:
         for entries, k in units:
             for _, task, g, machine, _, in_held_slot in entries:
                 j = int(self.c.stage_job[g])
-                demand = self._slot(j) if in_held_slot else self.demand[g]
+                demand = self._slot_of(g) if in_held_slot else self.demand[g]
                 self._release_devices(demand, machine, self.devices_of_task[task])
                 self._acquire(j, demand, machine, -1)
-            for machine, devices in (self.idle[k] or []) if k is not None else []:
-                self._release_devices(self._slot(k), machine, devices)
-                self._acquire(k, self._slot(k), machine, -1)
+            for machine, devices, part in (self.idle[k] or []) if k is not None else []:
+                slot = self.components[k][part].slot
+                self._release_devices(slot, machine, devices)
+                self._acquire(k, slot, machine, -1)
         answer = ask()
         for name, value in before.items():
             setattr(self, name, value)

@@ -127,7 +127,7 @@ class Quotas:
         head = min((g for g in self._waiting() if self._queue(g) == queue), key=self._rank)
         j = int(self.c.stage_job[head])
         if self._is_waiting_gang(j):
-            return head, [int(self.c.job_min_tasks[j]) * amount for amount in self._slot(j)]
+            return head, self._total(j)
         return head, [int(amount) for amount in self.demand[head]]
 
     def _borrowing(self, queue):

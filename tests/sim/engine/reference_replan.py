@@ -9,6 +9,7 @@ The naive simulator and the judge of real logs (`tests/sim/engine/judge_replan.p
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections import Counter
@@ -40,6 +41,23 @@ class Settings:
     array_reserve: int = 0  # most reservations of an array; 0: no limit
 
 
+@dataclass(frozen=True)
+class Component:
+    """Tasks of one demand of a job of several, and the nodes for them; None: all."""
+
+    tasks: int
+    demand: tuple[int, ...]
+    usable: frozenset[int] | None = None
+
+
+class Nodes(dict[int, int]):
+    """Tasks by node of a job of several components, and those of each."""
+
+    def __init__(self, parts: Sequence[dict[int, int]], demands: Sequence[tuple[int, ...]]) -> None:
+        super().__init__(sum((Counter(part) for part in parts), Counter()))
+        self.parts, self.demands = parts, demands
+
+
 @dataclass
 class Job:
     """A waiting job: tasks that start together, each with one demand."""
@@ -56,6 +74,7 @@ class Job:
     array: int = -1
     throttle: int = 0  # of its array; 0: none
     one_per_node: bool = False
+    components: tuple[Component, ...] = ()  # if they are unequal; `demand` is of none then
 
 
 @dataclass
@@ -79,7 +98,7 @@ class State:
     #: what a start changes at once; whether a job is over its share; its tasks by a node's devices
     start: Callable[[int, dict[int, int]], None] = lambda job, nodes: None
     is_capped: Callable[[Job], bool] = lambda job: False
-    n_by_devices: Callable[[Job, int], float] = lambda job, node: math.inf
+    n_by_devices: Callable[..., float] = lambda job, node, k=0, placed=(): math.inf
     #: whether a job exceeds a cap, and so "passes" or "blocks"; whether it is one of running jobs
     over: Callable[[Job], str | None] = lambda job: None
     is_over_jobs: Callable[[Job], bool] = lambda job: False
@@ -129,14 +148,17 @@ def choose(
     free: Sequence[Sequence[int]],
     allowed: set[int],
     job: Job,
-    max_tasks: Callable[[int], float] = lambda node: math.inf,
+    max_tasks: Callable[..., float] = lambda node, k=0, placed=(): math.inf,
     weights: Sequence[int] = (),
 ) -> dict[int, int] | None:
     """Choose nodes by consecutive best fit: the tightest row of nodes that suffices, or the widest.
 
     Within the row, the tightest single node that takes all that is left, or nodes from its begin.
-    All nodes of a smaller weight come first.
+    All nodes of a smaller weight come first. Components in turn, so; where that does not suffice,
+    each on the first nodes with room.
     """
+    if job.components:
+        return _choose_components(free, allowed, job, max_tasks, weights)
     if len(set(weights)) > 1:
         return _by_weight(free, allowed, job, max_tasks, weights)
     rooms = [min(room(free[n], job), max_tasks(n)) if n in allowed else 0 for n in range(len(free))]
@@ -161,6 +183,44 @@ def choose(
             if take:
                 chosen[n] = take
                 left -= take
+    return None if left else chosen
+
+
+def _choose_components(free, allowed, job, max_tasks, weights):
+    demands = [component.demand for component in job.components]
+    for in_order in (False, True):
+        left, parts, placed = [list(have) for have in free], [], []
+        for k, component in enumerate(job.components):
+            used = {n for part in parts for n in part} if job.one_per_node else set()
+            usable = allowed - used
+            usable = usable if component.usable is None else usable & component.usable
+            own = Job(job.name, component.tasks, 0, component.demand, None)
+            own.one_per_node = job.one_per_node
+
+            def limit(n, k=k, placed=tuple(placed)):
+                return max_tasks(n, k, placed)
+
+            if in_order:
+                nodes = _first_with_room(left, usable, own, limit)
+            else:
+                nodes = choose(left, usable, own, limit, weights)
+            if nodes is None:
+                break
+            parts.append(nodes)
+            _take(left, nodes, component.demand, -1)
+            placed += [(n, k) for n in sorted(nodes) for _ in range(nodes[n])]
+        else:
+            return Nodes(parts, demands)
+    return None
+
+
+def _first_with_room(free, allowed, job, max_tasks):
+    left, chosen = job.tasks, {}
+    for n in sorted(allowed):
+        take = min(room(free[n], job), max_tasks(n), left)
+        if take:
+            chosen[n] = take
+            left -= take
     return None if left else chosen
 
 
@@ -302,8 +362,8 @@ def _plan_job(
     horizon = cycle.profile[-1][1]
     later, counted = now, False
 
-    def max_tasks(n):
-        return state.n_by_devices(job, n)
+    def max_tasks(n, k=0, placed=()):
+        return state.n_by_devices(job, n, k, placed)
 
     while True:
         begin, later = later, 0
@@ -338,6 +398,8 @@ def _plan_job(
         if start <= now and chosen.keys() & state.completing:
             start, later = now + 1, 0
         if start <= now:
+            if job.components:  # its nodes complete no job
+                return start, chosen
             chosen = choose(free, allowed - state.completing, job, max_tasks, state.weights)
             assert chosen is not None
             return start, chosen
@@ -417,9 +479,14 @@ def _will_run(
     return None
 
 
-def _unless(freed: set[int], max_tasks: Callable[[int], float]) -> Callable[[int], float]:
-    """Return the limit of tasks by devices, which no longer holds on nodes where a job ended."""
-    return lambda node: math.inf if node in freed else max_tasks(node)
+def _unless(freed: set[int], max_tasks: Callable[..., float]) -> Callable[..., float]:
+    """Return the limit of tasks by devices, which no longer holds on nodes where a job ended.
+
+    Of several components it holds for none.
+    """
+    return lambda node, k=None, placed=(): (
+        math.inf if node in freed or k is not None else max_tasks(node)
+    )
 
 
 def _is_held(profile, nodes: set[int], from_s: int, until_s: int) -> bool:
@@ -455,6 +522,10 @@ def _hold(profile, nodes: set[int], from_s: int, until_s: int):
 
 
 def _take(free, nodes: dict[int, int], demand: Sequence[int], sign: int) -> None:
+    if isinstance(nodes, Nodes):
+        for part, own in zip(nodes.parts, nodes.demands, strict=True):
+            _take(free, part, own, sign)
+        return
     for n, tasks in nodes.items():
         for r, need in enumerate(demand):
             free[n][r] += sign * tasks * need
@@ -596,9 +667,7 @@ class Replanning:
         left = [waiting[name] for name in cycle.jobs if name in waiting and name not in started]
         head, after = [job for job in left if self._over(job) != "passes"][:1], self._cluster()
         marked = first == 0 and any(
-            min(room(after.free[n], job), after.n_by_devices(job, n)) > 0
-            for job in head
-            for n in after.usable(job) - after.absent
+            self._has_room(after, job, n) for job in head for n in after.usable(job) - after.absent
         )
         if starts or marked:
             self.last_update = max(self.last_update, self.last_plan)
@@ -607,6 +676,16 @@ class Replanning:
             self._end_cycle(taken_s)
         else:
             self.wake = self.now + (taken_s + options.sleep_s)
+
+    def _has_room(self, state, job, n):
+        if not job.components:
+            return min(room(state.free[n], job), state.n_by_devices(job, n)) > 0
+        return any(
+            n in component.usable
+            and room(state.free[n], Job(job.name, 1, 0, component.demand)) > 0
+            and state.n_by_devices(job, n, k) > 0
+            for k, component in enumerate(job.components)
+        )
 
     def _queue_jobs(self, with_passed):
         def order(g):  # weighted queues by what they use now
@@ -635,13 +714,30 @@ class Replanning:
             self._array_of(j),
             0 if options.throttle is None else int(options.throttle[j]),
             bool(self.c.job_one_per_node[j]),
+            self._unequal_components(j),
+        )
+
+    def _unequal_components(self, j):
+        if not self._is_heterogeneous(j):
+            return ()
+        nodes = range(len(self.free))
+        return tuple(
+            Component(
+                component.size,
+                self._deciding_part(component.slot),
+                frozenset(n for n in nodes if self._may_hold(j, k, n)),
+            )
+            for k, component in enumerate(self.components[j])
         )
 
     def _array_of(self, j):
         return -1 if self.plan.replan.array is None else int(self.plan.replan.array[j])
 
     def _demand_of(self, j):
-        return tuple(d if r in self.deciding else 0 for r, d in enumerate(self._slot(j)))
+        return self._deciding_part(self._slot(j))
+
+    def _deciding_part(self, demand):
+        return tuple(d if r in self.deciding else 0 for r, d in enumerate(demand))
 
     def _usable_nodes(self, j):
         if self._is_pool():
@@ -649,7 +745,8 @@ class Replanning:
         return frozenset(
             n
             for n in range(len(self.free))
-            if n not in self.unforeseen and all(self.allowed_on[g][n] for g in self.job_stages[j])
+            if n not in self.unforeseen
+            and any(self._may_hold(j, k, n) for k in range(len(self.components[j])))
         )
 
     def _over(self, job):
@@ -659,10 +756,20 @@ class Replanning:
         return self._over_running_jobs(job.name)
 
     def _is_capped(self, job):
-        return not self._within_cap(job.name, self._slot(job.name), job.tasks)
+        j = job.name
+        needs = self._total(j) if self.c.job_min_tasks[j] else self._slot(j)
+        return not self._within_cap(j, needs, 1)
 
-    def _n_by_devices(self, job, node):
-        return math.inf if self._is_pool() else self._slots_by_devices(self._slot(job.name), node)
+    def _n_by_devices(self, job, node, k=0, placed=()):
+        """Return how many slots find devices on a node now, beside those that are placed first."""
+        if self._is_pool():
+            return math.inf
+        components, devices = self.components[job.name], copy.deepcopy(self.devices)
+        for n, other in placed:
+            self._acquire_devices(components[other].slot, n)
+        count = self._slots_by_devices(components[k].slot, node)
+        self.devices = devices
+        return count
 
     def _width(self, j):
         return sum(self.size[g] for g in self.job_stages[j])
@@ -730,9 +837,14 @@ class Replanning:
     def _start_on(self, j, nodes):
         self.nodes[j] = nodes
         self.expected_end[j] = self._clock() + self._limit_s(j)
-        machines = [0 if self._is_pool() else n for n in sorted(nodes) for _ in range(nodes[n])]
+        places = [
+            (0 if self._is_pool() else n, k)
+            for k, part in enumerate(nodes.parts if isinstance(nodes, Nodes) else [nodes])
+            for n in sorted(part)
+            for _ in range(part[n])
+        ]
         if self._is_waiting_gang(j):
-            self._admit(j, machines)
+            self._admit(j, places)
         else:
             g = next(g for g in self.job_stages[j] if self._ready(g))
-            self._start(g, machines[0])
+            self._start(g, places[0][0])

@@ -1,6 +1,7 @@
 """Reservations of the naive simulator: recomputed from a list of claims at every instant.
 
-A claim is (begin, end, job, machines): a machine for each task; a pool of slots is one machine.
+A claim is (begin, end, job, places): a machine and a component for each task; a pool of slots is
+one machine.
 Begins and ends are (time, 0 or 1): of the present there are two, (now, 0) as it is and (now, 1)
 without the jobs that should have ended by now. Nothing overlaps the instant at which reserved room
 begins, so a claim of it ends after that, at the next float64 at the earliest. One of the present as
@@ -9,6 +10,7 @@ it is does not last until (now, 1) if it is expected to take no time.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
 
@@ -41,31 +43,32 @@ def reserve(run, first: int = -1) -> bool:
 
     def least_room(claims, begin, j, m):
         """Return the least room on machine m, of each resource, while j would run."""
-        if m in (run.down if begin == (now, 0) else run.unforeseen) or not may_hold(j, m):
+        if m in (run.down if begin == (now, 0) else run.unforeseen):
             return None
         if run._is_closed(j, m, begin[0], end_of(begin, j)[0]):
             return None
         rooms = []
         for moment in moments(claims, begin, j):
             room = list(run.capacity[m])
-            for first, end, other, machines in claims:
-                if first <= moment < end and m in machines:
-                    for r, amount in enumerate(run._slot(other)):
-                        room[r] -= amount * machines.count(m)
+            for first, end, other, taken in claims:
+                for machine, k in taken if first <= moment < end else ():
+                    if machine == m:
+                        slot = run.components[other][k].slot
+                        room = [have - amount for have, amount in zip(room, slot, strict=True)]
             rooms.append(room)
         return [min(column) for column in zip(*rooms, strict=True)]
 
-    def may_hold(j, m):
-        return run.unit or all(run.allowed_on[g][m] for g in run.job_stages[j])
-
-    def slots(room, j, m, begin):
+    def slots(room, j, k, m, begin):
         """Return how many slots a machine has room for; of devices as they are, now."""
-        if room is None:
+        if room is None or not run._may_hold(j, k, m):
             return 0
-        slot = run._slot(j)
+        slot = run.components[j][k].slot
         free = [room[r] // slot[r] for r in run.deciding if slot[r] > 0]
         by_devices = run._slots_by_devices(slot, m) if begin == (now, 0) else math.inf
         return min(max(0, min(free, default=width(j))), by_devices)
+
+    def needs(j):
+        return run._total(j) if run.c.job_min_tasks[j] else run._slot(j)
 
     def within_cap(claims, begin, j):
         org = run.org[j]
@@ -73,49 +76,81 @@ def reserve(run, first: int = -1) -> bool:
             holders = [i for first, end, i, _ in claims if first <= moment < end]
             use = [[0] * len(run.total) for _ in run.org_weight]
             for i in holders:
-                for r, amount in enumerate(run._slot(i)):
-                    use[run.org[i]][r] += width(i) * amount
-            if not run._within_quota(org, [width(j) * amount for amount in run._slot(j)], use):
+                for r, amount in enumerate(needs(i)):
+                    use[run.org[i]][r] += amount
+            if not run._within_quota(org, needs(j), use):
                 return False
             holders = [i for i in [*holders, j] if run.org[i] == org]
             for r in run.deciding:
-                demand = sum(width(i) * run._slot(i)[r] for i in holders)
-                if run._slot(j)[r] > 0 and demand > run.cap[org][r]:
+                demand = sum(needs(i)[r] for i in holders)
+                if needs(j)[r] > 0 and demand > run.cap[org][r]:
                     return False
         return True
 
-    def score(room, j, m):
+    def score(room, j, k, m, rule):
         """Return by what machines are chosen: the room while j runs, and the first task alone."""
-        if plan.choice.machine == Machine.FASTEST:
-            return -run._speed(run.job_stages[j][0], m)
+        component = run.components[j][k]
+        if rule == Machine.FASTEST:
+            return -run._speed(component.first, m)
         total = 0.0
         for r in run.deciding:
             if r == run.whole:
                 continue
-            scale, slot = 1.0 / max(max(row[r] for row in run.capacity), 1), run._slot(j)[r]
-            if plan.choice.machine == Machine.BEST_FIT:
+            scale, slot = 1.0 / max(max(row[r] for row in run.capacity), 1), component.slot[r]
+            if rule == Machine.BEST_FIT:
                 total += (room[r] - slot) * scale
-            elif plan.choice.machine == Machine.LEAST_DOT:
+            elif rule == Machine.LEAST_DOT:
                 total += (room[r] * scale) * (slot * scale)
         return total
 
     def places(claims, begin, j):
-        """Return the machines that j would get, None if it does not fit."""
-        rooms = [least_room(claims, begin, j, m) for m in range(len(run.capacity))]
-        usable = [m for m in range(len(rooms)) if rooms[m] is not None]
-        machines = sorted(usable, key=lambda m: score(rooms[m], j, m))
-        chosen = [m for m in machines for _ in range(slots(rooms[m], j, m, begin))][: width(j)]
-        fits = len(chosen) == width(j) and within_cap(claims, begin, j)
-        return chosen if fits else None
+        """Return the places that j would get, None if it does not fit."""
+        chosen = places_by(claims, begin, j, plan.choice.machine)
+        if chosen is None and run._is_heterogeneous(j):
+            chosen = places_by(claims, begin, j, Machine.FIRST)
+        return chosen if chosen is not None and within_cap(claims, begin, j) else None
 
-    def start(j, machines):
+    def places_by(claims, begin, j, rule):
+        """Return the same by some rule: component by component."""
+        devices, chosen = copy.deepcopy(run.devices), []
+        for k, component in enumerate(run.components[j]):
+            claim = (begin, end_of(begin, j), j, chosen)
+            rooms = [least_room([*claims, claim], begin, j, m) for m in range(len(run.capacity))]
+            usable = [m for m in range(len(rooms)) if rooms[m] is not None]
+            scores = {m: score(rooms[m], j, k, m, rule) for m in usable}
+            machines = sorted(usable, key=scores.get)
+            size = component.size or width(j)
+            own = [m for m in machines for _ in range(slots(rooms[m], j, k, m, begin))][:size]
+            chosen = chosen + [(m, k) for m in own]
+            if len(own) < size:
+                chosen = None
+                break
+            for m in own if begin == (now, 0) and run._is_heterogeneous(j) else ():
+                run._acquire_devices(component.slot, m)
+        run.devices = devices
+        return chosen
+
+    def is_free(claims, begin, j, taken):
+        """Tell whether job j finds room where it was reserved."""
+        devices, listed, fits = copy.deepcopy(run.devices), [], True
+        for (m, k), n in Counter(taken).items():
+            claim = (begin, end_of(begin, j), j, listed)
+            room = least_room([*claims, claim], begin, j, m)
+            fits = fits and slots(room, j, k, m, begin) >= n
+            listed = listed + [(m, k)] * n
+            for _ in range(n if fits and begin == (now, 0) and run._is_heterogeneous(j) else 0):
+                run._acquire_devices(run.components[j][k].slot, m)
+        run.devices = devices
+        return fits
+
+    def start(j, taken):
         run.reserved.pop(j, None)
-        run.machines_of[j] = machines
+        run.machines_of[j] = taken
         run.run_start[j] = now + run._next_lag(run._first_task(j))
         if run._is_waiting_gang(j):
-            run._admit(j, machines)
+            run._admit(j, taken)
         else:
-            run._start(next(g for g in run.job_stages[j] if run._ready(g)), machines[0])
+            run._start(next(g for g in run.job_stages[j] if run._ready(g)), taken[0][0])
 
     claims = []
     for j in range(run.n_jobs):
@@ -146,14 +181,8 @@ def reserve(run, first: int = -1) -> bool:
     for j in [j for j in jobs if j in run.reserved]:
         start_s, machines = run.reserved[j]
         begin = (start_s, 0 if start_s == now else 1)
-        needed = Counter(machines)
-        if (
-            start_s < now
-            or any(
-                slots(least_room(claims, begin, j, m), j, m, begin) < n for m, n in needed.items()
-            )
-            or not within_cap(claims, begin, j)
-        ):
+        is_kept = start_s >= now and is_free(claims, begin, j, machines)
+        if not is_kept or not within_cap(claims, begin, j):
             stored, claims, run.reserved = {}, running, {}
             break
         stored[j] = (begin, end_of(begin, j), j, machines)

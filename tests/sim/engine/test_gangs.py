@@ -68,11 +68,74 @@ def test_a_gang_goes_to_the_machines_that_are_chosen():
         assert fast.task_machine.tolist() == machines
 
 
-def test_a_gang_whose_stages_have_no_common_class_is_refused():
-    stages = [
-        {"durations_s": [1.0], "demand": {"cpu": 1}, "runs_on": name} for name in ("a100", "t4")
+def unequal(submit_s, seconds, *stages, **columns):
+    """Return a gang of stages that start together: tasks, class and demand of each."""
+    rows = [
+        {"durations_s": [seconds] * n, "runs_on": runs_on, "demand": demand}
+        for n, runs_on, demand in stages
     ]
-    w = sim.Workload.from_jobs([{"submit_s": 0.0, "min_tasks": 2, "stages": stages}])
+    return {"submit_s": submit_s, "min_tasks": sum(n for n, *_ in stages), "stages": rows} | columns
+
+
+PLANNED = ("fifo", "easy", "conservative", "slurm")
+
+
+@pytest.mark.parametrize("policy", PLANNED)
+def test_tasks_of_a_gang_take_what_they_demand(policy):
+    """Three slots of 3 CPUs and 6 of memory would not fit a machine; the tasks of a gang do."""
+    stages = (1, "", {"cpu": 1, "mem": 6}), (2, "", {"cpu": 3, "mem": 1})
+    gangs = [unequal(0.0, 3.0, *stages, requested_s=3.0) for _ in range(2)]
+    fast = run(gangs, sim.Cluster.machines(2, cpu=8, mem=8), policy)
+    assert fast.task_machine.tolist() == [0, 0, 0, 1, 1, 1]
+    assert len({*fast.task_start.tolist()}) == 1
+
+
+@pytest.mark.parametrize("policy", PLANNED)
+def test_components_go_to_machines_of_their_class(policy):
+    """Slots on four A100 and one T4 start together, though a T4 was free from the begin."""
+    jobs = [
+        job(0.0, 5.0, gpu=6, cpu=1, runs_on="a100") | {"requested_s": 5.0},
+        unequal(0.0, 4.0, (1, "t4", {"gpu": 1, "cpu": 1}), (4, "a100", {"gpu": 1, "cpu": 1}))
+        | {"requested_s": 4.0},
+    ]
+    fast = run(jobs, sim.Cluster.mixed([A100, T4]), policy)
+    assert len({*fast.task_start[1:].tolist()}) == 1
+    assert fast.job_start[1] >= 5.0
+    assert fast.task_machine.tolist() == [0, 1, 0, 0, 0, 0]
+
+
+def test_a_later_stage_uses_the_slots_that_hold_its_tasks():
+    """One of two tasks of a GPU runs in the slot of two GPUs, the other one beside the gang."""
+    gang = unequal(0.0, 2.0, (1, "", {"cpu": 8}), (1, "", {"gpu": 2, "cpu": 1}))
+    last = {"name": "last", "durations_s": [1.0, 1.0], "demand": {"gpu": 1}, "parents": ["s1"]}
+    gang["stages"] = [stage | {"name": f"s{s}"} for s, stage in enumerate(gang["stages"])] + [last]
+    fast = run([gang], sim.Cluster.mixed([T4]))
+    assert fast.task_start.tolist() == [0, 0, 2, 2]
+    assert fast.task_devices.tolist() == [0, 0b11, 0b11, 0b100]
+
+
+def test_components_that_scores_leave_no_room_go_to_the_first_machines_that_have_some():
+    """Best fit puts the task of 4 CPUs on the small machine, where the other one must be."""
+    gang = unequal(0.0, 1.0, (1, "", {"cpu": 4}), (1, "small", {"cpu": 1}))
+    kinds = [{"class": "large", "cpu": 8}, {"class": "small", "cpu": 4}]
+    fast = run([gang], sim.Cluster.mixed(kinds), "best_fit")
+    assert fast.task_start.tolist() == [0, 0]
+    assert fast.task_machine.tolist() == [0, 1]
+
+
+def test_a_gang_whose_stages_have_no_common_class_is_refused():
+    """Its last stage may run in no slot of the first ones, so all slots are to be equal."""
+    stages = [
+        {
+            "name": name,
+            "durations_s": [1.0],
+            "demand": {"cpu": 1},
+            "runs_on": name,
+            "parents": after,
+        }
+        for name, after in (("a100", []), ("t4", ["a100"]))
+    ]
+    w = sim.Workload.from_jobs([{"submit_s": 0.0, "min_tasks": 1, "stages": stages}])
     with pytest.raises(InputError, match="no machine may run all of them") as caught:
         sim.simulate(w, sim.Cluster.mixed([A100, T4]), policies.build("fifo"))
     assert caught.value.rule == "gang of several classes"

@@ -213,7 +213,9 @@ def test_a_workload_is_a_gang_of_all_its_sets(tmp_path: Path, with_pods: bool) -
     ]  # fmt: skip
     assert durations(w) == [60.0] * 3
     check_account(w, cpu_s=540, gpu_s=120, jobs=1, tasks=3)
-    assert any("gangs have tasks of unequal demand" in text for text in report(w, "warnings"))
+    nodes = sim.Cluster.mixed([{"cpu": 4, "devices": {"gpu": 1}, "count": 2}, {"cpu": 1}])
+    result = sim.simulate(w, nodes, policies.build("easy"), record="tasks")
+    assert result.task_machine.tolist() == [2, 0, 1]  # each set on nodes of its own
 
 
 def test_a_workload_of_a_job_gives_its_gang_queue_and_submission(tmp_path: Path) -> None:

@@ -76,6 +76,18 @@ def test_an_array_of_tasks_is_one_job(tmp_path):
     }
 
 
+def test_parts_of_a_heterogeneous_job_are_stages_of_unequal_tasks(tmp_path):
+    """Tasks are nodes: two of 4 CPUs and one of 1 start together; of two partitions, apart."""
+    rows = [record("19+0", AllocCPUS=8, NNodes=2), record("19+1"), record("20+0")]
+    w = load(tmp_path, *rows, record("20+1", Partition="other"), tasks="nodes")
+    assert w.jobs["job_id"].to_pylist() == ["19", "20+0", "20+1"]
+    assert w.jobs["min_tasks"].to_pylist() == [3, 1, 1]
+    assert w.stages["demand_cpu"].to_pylist() == [4.0, 1.0, 1.0, 1.0]
+    nodes = [{"cpu": 4, "count": 2}, {"cpu": 1}]
+    result = sim.simulate(w, sim.Cluster.mixed(nodes), policies.build("easy"), record="tasks")
+    assert result.task_machine.tolist()[:3] == [0, 1, 2]
+
+
 def test_jobs_that_did_not_run_are_counted(tmp_path):
     rows = [
         record("1", Start="Unknown", State="CANCELLED by 7"),

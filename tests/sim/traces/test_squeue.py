@@ -10,8 +10,8 @@ import pytest
 
 from sim.base.errors import InputError
 from sim.cli.main import main
+from sim.traces.sites import read_site
 from sim.traces.slurm_site.shown import time_s
-from sim.traces.slurm_site.site import read_site
 from sim.traces.slurm_site.squeue import read_queue
 from tests.sim.traces.test_slurm_site import folder
 

@@ -70,9 +70,15 @@ def test_gangs_of_unequal_tasks_are_told() -> None:
              attempt("a", 0, 10, "y", demand={"cpu": 3.0})]  # fmt: skip
     alone = build(*parts, a=LoggedJob("a", 0))
     assert "warnings" not in alone.meta["report"]
-    gang = build(*parts, a=LoggedJob("a", 0, min_tasks=2))
-    (warning,) = gang.meta["report"]["warnings"]
-    assert "50.0 % more cpu × time than the log's" in warning
+    exact = build(*parts, a=LoggedJob("a", 0, min_tasks=2))
+    assert "warnings" not in exact.meta["report"]
+    edges = [("x", "y", "barrier")]
+    for gang in (
+        build(*parts, a=LoggedJob("a", 0, min_tasks=2, edges=edges)),
+        build(*parts, *parts, a=LoggedJob("a", 0, min_tasks=3)),
+    ):
+        (warning,) = gang.meta["report"]["warnings"]
+        assert "50.0 % more cpu × time than the log's" in warning
 
 
 def test_edges_to_stages_without_tasks_are_left_out() -> None:

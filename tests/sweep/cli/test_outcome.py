@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import errno
+import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from sweep import track
 from sweep.cli import outcome
+from sweep.store.folder import SweepFolder
 from tests.sweep.small import Command
 
 
@@ -47,7 +51,7 @@ def test_the_answer_is_printed_before_mlflow_is_told(
     fake: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     events = []
-    monkeypatch.setattr(outcome, "_show_tables", lambda _: events.append("answer"))
+    monkeypatch.setattr(outcome, "_show_tables", lambda _, **__: events.append("answer"))
     monkeypatch.setattr(track, "log", lambda *_: events.append("log"))
     for _ in range(2):  # from simulations, and from the cache alone
         fake.bare(*words(fake, f"sqlite:///{tmp_path / f'{len(events)}.db'}"))
@@ -57,7 +61,7 @@ def test_the_answer_is_printed_before_mlflow_is_told(
 def test_a_closed_pipe_does_not_keep_a_sweep_from_mlflow(
     fake: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def closed(_: object) -> None:
+    def closed(_: object, **__: object) -> None:
         raise BrokenPipeError
 
     events = []
@@ -72,7 +76,7 @@ def test_a_closed_pipe_does_not_keep_a_sweep_from_mlflow(
 def test_a_full_disk_while_printing_does_not_keep_a_sweep_from_its_end(
     fake: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def full(_: object) -> None:
+    def full(_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     events = []
@@ -90,3 +94,23 @@ def test_an_unknown_uri_scheme_is_refused_before_any_run(fake: Command) -> None:
     assert ran.err.startswith("error: tracking.uri=htp://x: unknown scheme 'htp'")
     assert ran.err.count("\n") == 1
     assert not fake.results.exists()
+
+
+def test_a_terminal_gets_a_short_form_that_ends_with_the_answer(
+    fake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcome, "Console", partial(Console, force_terminal=True, width=120))
+    grid = ("policy=fifo,las,sjf", "baseline=fifo", "capacity=0.5,0.75,1", "seed=range(0,6)")
+    short, long = fake(*grid), fake(*grid, "-v")
+    lines, all_lines = short.out.splitlines(), long.out.splitlines()
+    assert len(lines) <= 45 < len(all_lines)
+    (headline, *_) = SweepFolder(short.folder).answer()["Answer"]
+    assert _plain(short.out).count(headline) == 2
+    assert _plain(short.out).index("-v shows all verdicts") > _plain(short.out).rindex(headline)
+    assert "-v shows all verdicts" not in long.out
+    monkeypatch.setattr(outcome, "Console", Console)
+    assert "-v shows all verdicts" not in fake(*grid).out
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m", "", text).split())

@@ -113,7 +113,7 @@ def show_all(page: Page) -> int:
 @pytest.mark.parametrize("opened", ["light", "dark"], indirect=True)
 def test_every_plot_is_drawn_in_both_schemes(opened: Page) -> None:
     n_plots = opened.locator(".plot").count()
-    assert n_plots == 2 + len(summarise(CELLS).metrics) + 2 * 5 + 1 + 1
+    assert n_plots == 1 + 2 + len(summarise(CELLS).metrics) + 2 * 5 + 1 + 1
     assert show_all(opened) == n_plots
     ink, ground = opened.evaluate(
         """() => { const style = getComputedStyle(document.body);
@@ -202,16 +202,16 @@ def test_keys_reach_every_control(opened: Page) -> None:
 
 def test_checkboxes_replace_legends_and_work_by_keyboard(opened: Page) -> None:
     show_all(opened)
-    lines = "document.querySelectorAll('#plot-3 .scatterlayer .trace').length"
-    opened.locator("#plot-3").scroll_into_view_if_needed()
-    opened.wait_for_selector("#plot-3 .scatterlayer")
+    lines = "document.querySelectorAll('#plot-4 .scatterlayer .trace').length"
+    opened.locator("#plot-4").scroll_into_view_if_needed()
+    opened.wait_for_selector("#plot-4 .scatterlayer")
     assert opened.evaluate(lines) == 4
     opened.locator(".choose input[name=column]").nth(1).focus()
     opened.keyboard.press("Space")
     assert opened.evaluate(lines) == 3
-    study = "document.querySelectorAll('#plot-2 .scatterlayer .trace').length"
-    assert opened.locator("#plot-2 .legend").count() == 0  # plotly's own
-    opened.locator("#plot-2 + .legend input").nth(0).focus()
+    study = "document.querySelectorAll('#plot-3 .scatterlayer .trace').length"
+    assert opened.locator("#plot-3 .legend").count() == 0  # plotly's own
+    opened.locator("#plot-3 + .legend input").nth(0).focus()
     opened.keyboard.press("Space")
     assert opened.evaluate(study) == 1
     opened.keyboard.press("Space")
@@ -277,7 +277,18 @@ def test_the_first_screen_has_the_answer(opened: Page) -> None:
     assert (opened.locator("header .lead").text_content() or "").startswith("Which scheduling")
     opened.set_viewport_size({"width": 390, "height": 844})
     assert opened.evaluate(bottom, "#part-1 ~ p") < 844
-    assert opened.evaluate(bottom, "#part-2") < 844
+    assert opened.evaluate(bottom, ".first figcaption") < 844
+
+
+def test_the_first_plot_is_of_the_verdict_and_marks_the_best(opened: Page) -> None:
+    assert opened.locator(".first .plot").count() == 1
+    assert (opened.locator(".first figcaption").text_content() or "").startswith("mean JCT")
+    sizes = opened.evaluate(
+        """() => JSON.parse(document.querySelector("#figures").textContent)[0]
+             .data.map((trace) => trace.marker.size)"""
+    )
+    drawn = [size for trace in sizes for size in ([trace] if isinstance(trace, int) else trace)]
+    assert max(drawn) > min(drawn)
 
 
 def test_a_narrow_window_cuts_nothing_off(opened: Page) -> None:

@@ -28,7 +28,7 @@ def test_means_are_those_of_a_loop(seed):
     wait_s[1, rng.integers(0, 30, 4)] = np.nan
     w = sim.Workload.from_jobs(jobs)
     assert keys_of(w) == ["partition", "qos", "user", "width"]
-    groups = {(g.by, g.group): g for g in mean_waits(w, wait_s, in_slots=True)}
+    groups = {(g.by, g.group): g for g in mean_waits(w, wait_s)}
     for by, column in (("partition", "queue"), ("qos", "qos"), ("user", "user")):
         for name in {j[column] for j in jobs}:
             rows = [
@@ -45,11 +45,11 @@ def test_means_are_those_of_a_loop(seed):
 
 def test_a_log_without_partitions_goes_by_queue():
     w = sim.Workload.from_jobs([job(0, [1], queue="q"), job(1, [1] * 2, queue="q")])
-    (queue, narrow, wide) = mean_waits(w, np.array([[1.0, 3.0]]), in_slots=True)
+    (queue, narrow, wide) = mean_waits(w, np.array([[1.0, 3.0]]))
     assert (queue.by, queue.group, queue.jobs, queue.wait_mean_s.tolist()) == ("queue", "q", 2, [2])
-    assert [(g.group, g.jobs) for g in (narrow, wide)] == [("1", 1), ("2-3", 1)]
-    assert not mean_waits(w, np.full((1, 2), np.nan), in_slots=True)
-    (alone,) = mean_waits(w, np.array([[1.0, 3.0]]), in_slots=True, keys=["queue"])
+    assert [(g.group, g.jobs) for g in (narrow, wide)] == [("1", 1), ("2", 1)]
+    assert not mean_waits(w, np.full((1, 2), np.nan))
+    (alone,) = mean_waits(w, np.array([[1.0, 3.0]]), keys=["queue"])
     assert alone.by == "queue"
 
 
@@ -57,7 +57,7 @@ def test_partitions_that_are_no_queues_are_groups_beside_them():
     jobs = [job(0, [1], queue="team") | {"partition": p} for p in ("fast", "", "fast|slow")]
     w = sim.Workload.from_jobs(jobs)
     assert keys_of(w) == ["partition", "queue", "width"]
-    groups = mean_waits(w, np.array([[1.0, 2.0, 4.0]]), in_slots=True, keys=["partition"])
+    groups = mean_waits(w, np.array([[1.0, 2.0, 4.0]]), keys=["partition"])
     assert [(g.group, g.wait_mean_s.tolist()) for g in groups] == [
         ("(none)", [2.0]), ("fast", [1.0]), ("fast|slow", [4.0]),
     ]  # fmt: skip

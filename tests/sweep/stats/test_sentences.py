@@ -134,6 +134,11 @@ def check_words(verdict: Verdict, reading: Reading) -> None:
             assert means[first] != best
         elif all(map(math.isfinite, means.values())):
             assert means[first] == pytest.approx(best, rel=1e-11)
+    if re.search("not told|none told", claim):
+        assert len(verdict.best) > 1
+        assert all(policy in claim or len(verdict.best) > 3 for policy in verdict.best) or (
+            {*verdict.best} == {*reading.ranked}
+        )
     for pattern, amount in ((RATIO, "ratio"), (PERCENT, "percent"), (POINTS, "points")):
         if match := pattern.search(claim):
             check_lead(match, amount, reading, first)
@@ -193,7 +198,7 @@ def check_aggregate(sentence: str, judged: list[Verdict]) -> None:
             assert verdict.best == (match[1],) or "or none that differs" in sentence
     elif "have the same" in sentence:
         assert all(standing.is_tied for v in judged for standing in v.runnable)
-    elif sentence.startswith("No significant difference"):
+    elif sentence.startswith("No significant difference") or "is told from the best" in sentence:
         assert not decided
     elif match := re.match(r"(\w+) has a ", sentence):
         assert {s.policy for v in judged for s in v.runnable} == {match[1]}

@@ -62,7 +62,7 @@ def test_the_verdict_agrees_with_scipy() -> None:
     assert verdict.against_interval == pytest.approx((math.exp(ends.low), math.exp(ends.high)))
     assert (verdict.gap_lb_p50, verdict.n_seeds, verdict.metric) == (0.037, 6, "jct_mean_s")
     assert verdict.sentence == (
-        "t at capacity 0.7: srpt and sjf have the lowest mean JCT (no significant difference), "
+        "t at capacity 0.7: srpt and sjf have the lowest mean JCT (not told apart), "
         "srpt's is 3.02 times shorter than fifo's [2.92, 3.13] (next: las 1.61×); the median job "
         "takes 3.7 % longer than its lower bound; about 72 seeds would be needed to tell srpt from "
         "sjf."

@@ -12,6 +12,7 @@ of the instant are known; what it has done stays done.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import follow_remaining, regroup
 from sim.engine.kernels.choosing.choice import release_task_devices
+from sim.engine.kernels.components import end_component, first_component, idle_slots
 from sim.engine.kernels.faults.rates import clear_end, leave_machine
 from sim.engine.kernels.faults.work import SUSPEND, keep_work, lose_work, suspend_work
 from sim.engine.kernels.features import (
@@ -178,10 +179,11 @@ def list_to_stop(st, j):
 def _list_holders(st, machine):
     """List the gangs with idle slots on `machine`, which is lost."""
     for j in range(len(st.w_job_min_tasks)):
-        base = st.w_job_held0[j]
-        for i in range(base, base + st.state_job_idle_held[j]):
-            if st.state_held_machine[i] == machine:
-                list_to_stop(st, j)
+        for c in range(first_component(st, j), end_component(st, j)):
+            n_idle = idle_slots(st, j, c) if st.state_job_idle_held[j] > 0 else 0
+            for i in range(st.w_slot0[c], st.w_slot0[c] + n_idle):
+                if st.state_held_machine[i] == machine:
+                    list_to_stop(st, j)
 
 
 @part

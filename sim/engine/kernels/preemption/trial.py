@@ -5,6 +5,13 @@
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.devices import release, take_again
+from sim.engine.kernels.components import (
+    component_of,
+    end_component,
+    first_component,
+    idle_slots,
+    is_heterogeneous,
+)
 from sim.engine.kernels.features import CHOOSES, GANGS, QUOTAS, REPLANS, RESERVES, WINDOWS
 from sim.engine.kernels.held_slots import slots_on
 from sim.engine.kernels.jobs import HELD
@@ -20,6 +27,7 @@ from sim.engine.kernels.preemption.units import (
 )
 from sim.engine.kernels.quotas import may_reclaim
 from sim.engine.kernels.resources import demand_row, fits, is_kept, move, within_cap
+from sim.engine.kernels.rigid.room import find_components
 from sim.engine.kernels.state import CONSTRAINED, NOW, PREEMPTS_BY, RESERVATIONS
 from sim.engine.kernels.waiting import queue_use
 from sim.engine.kernels.windows import is_closed_now
@@ -98,7 +106,9 @@ def room_on(st, g, machine):
     if WINDOWS and _is_closed(st, j, machine):
         return 0
     if GANGS and is_waiting_gang(st, j):
-        return slots_on(st, j, machine)
+        if is_heterogeneous(st, j):
+            return 1  # they are looked for together (`can_start`)
+        return slots_on(st, j, first_component(st, j), machine)
     row = demand_row(st, g)
     if is_kept(st, st.w_stage_demand, row, machine) or not fits(st, row, machine):
         return 0
@@ -120,8 +130,10 @@ def can_start(st, g, total):
     """Tell whether stage `g` can start where so many of its slots find room."""
     j = st.w_stage_job[g]
     if GANGS and is_waiting_gang(st, j):
-        n = st.w_job_min_tasks[j]
-        return total >= n and within_cap(st, j, st.w_job_slot, j, n)
+        fits = total >= st.w_job_min_tasks[j]
+        if is_heterogeneous(st, j):
+            fits = find_components(st, j)
+        return fits and within_cap(st, j, st.w_job_total, j, 1)
     return total >= 1 and within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1)
 
 
@@ -165,7 +177,7 @@ def _keeps_quota(st, g):
     """Tell whether the queue of stage `g` stays within its quota if that starts."""
     j = st.w_stage_job[g]
     if GANGS and is_waiting_gang(st, j):
-        return may_reclaim(st, j, st.w_job_slot, j, st.w_job_min_tasks[j])
+        return may_reclaim(st, j, st.w_job_total, j, 1)
     return may_reclaim(st, j, st.w_stage_demand, demand_row(st, g), 1)
 
 
@@ -224,9 +236,9 @@ def _use_with(st, g, used, row):
     """Return the use in row `row` of `used` if stage `g` started, too."""
     j = st.w_stage_job[g]
     if GANGS and is_waiting_gang(st, j):
-        _add(used, row, st.w_job_slot, j, st.w_job_min_tasks[j])
+        _add(used, row, st.w_job_total, j, 1)
         use = queue_use(st, used, row)
-        _add(used, row, st.w_job_slot, j, -st.w_job_min_tasks[j])
+        _add(used, row, st.w_job_total, j, -1)
         return use
     _add(used, row, st.w_stage_demand, demand_row(st, g), 1)
     use = queue_use(st, used, row)
@@ -257,17 +269,19 @@ def _move_unit(st, g, unit, sign):
     change, n_slots = 0, len(st.state_slot_task)
     if GANGS and unit >= n_slots:
         k = unit - n_slots
-        base = st.w_job_held0[k]
-        for i in range(base, base + st.state_job_idle_held[k]):
-            machine = st.state_held_machine[i]
-            bits = st.state_held_devices[i] if CHOOSES else 0
-            change += _move_slot(st, g, k, machine, st.w_job_slot, k, bits, sign)
+        for c in range(first_component(st, k), end_component(st, k)):
+            base = st.w_slot0[c]
+            for i in range(base, base + idle_slots(st, k, c)):
+                machine = st.state_held_machine[i]
+                bits = st.state_held_devices[i] if CHOOSES else 0
+                change += _move_slot(st, g, k, machine, st.w_slot, c, bits, sign)
     slot = st.state_unit_first[unit]
     while slot >= 0:
         h, machine = st.state_slot_stage[slot], st.state_slot_machine[slot]
         k, bits = st.w_stage_job[h], st.state_slot_devices[slot] if CHOOSES else 0
         if GANGS and st.state_slot_flag[slot] & HELD:
-            change += _move_slot(st, g, k, machine, st.w_job_slot, k, bits, sign)
+            c = component_of(st, h)
+            change += _move_slot(st, g, k, machine, st.w_slot, c, bits, sign)
         else:
             row = demand_row(st, h)
             change += _move_slot(st, g, k, machine, st.w_stage_demand, row, bits, sign)

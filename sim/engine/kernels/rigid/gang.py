@@ -4,14 +4,22 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, list_bucket, regroup
-from sim.engine.kernels.choosing.choice import score
-from sim.engine.kernels.features import CAPS, CHOOSES, DYNAMIC_ORDER, LIMITS, PREEMPTS
+from sim.engine.kernels.components import (
+    add_idle,
+    component_of,
+    end_component,
+    first_component,
+    idle_slots,
+    is_heterogeneous,
+)
+from sim.engine.kernels.features import CAPS, COMPONENTS, DYNAMIC_ORDER, LIMITS, PREEMPTS
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import within_cap
+from sim.engine.kernels.rigid.room import find_components, next_machine
 from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import (
     IS_COUNTED,
@@ -29,11 +37,13 @@ from sim.engine.kernels.waiting import goes_before, update_rank
 @part
 def gang_fits(st, j):
     """Tell whether all slots of gang job `j` fit the free room at once, cap aside."""
+    if is_heterogeneous(st, j):
+        return find_components(st, j)
     if most_slots(st, j) < st.w_job_min_tasks[j]:
         return False
     n_slots = 0
     for machine in range(st.state_mach_free.shape[0]):
-        n_slots += slots_on(st, j, machine)
+        n_slots += slots_on(st, j, first_component(st, j), machine)
         if n_slots >= st.w_job_min_tasks[j]:
             return True
     return False
@@ -42,7 +52,7 @@ def gang_fits(st, j):
 @part
 def gang_within_cap(st, j):
     """Tell whether all slots of gang job `j` stay within its organisation's cap."""
-    return within_cap(st, j, st.w_job_slot, j, st.w_job_min_tasks[j])
+    return within_cap(st, j, st.w_job_total, j, 1)
 
 
 @part
@@ -51,27 +61,27 @@ def admit_gang(st, j):
 
     Machines in the order of their scores for the first slot; each gives as many slots as it can.
     """
+    if is_heterogeneous(st, j):
+        find_components(st, j)
+        admit_found(st, j)
+        return
+    c = first_component(st, j)
     n_left, machine = st.w_job_min_tasks[j], -1
     while n_left > 0:
-        machine = _next_machine(st, j, machine)
-        for _ in range(min(slots_on(st, j, machine), n_left)):
+        machine = next_machine(st, j, c, machine, st.state_i[MACHINE_CHOICE] > 0)
+        for _ in range(min(slots_on(st, j, c, machine), n_left)):
             n_left -= 1
-            hold_slot(st, j, n_left, machine)
+            hold_slot(st, j, c, n_left, machine)
     begin_gang(st, j)
 
 
-@inlined
-def _next_machine(st, j, machine):
-    """Return the machine that gives slots after `machine`: the next, or that of least score."""
-    if not (CHOOSES and st.state_i[MACHINE_CHOICE]):
-        return machine + 1
-    best, best_score = -1, 0.0
-    for other in range(st.state_mach_free.shape[0]):
-        if slots_on(st, j, other) > 0:
-            other_score = score(st, st.w_job_slot, j, st.w_job_stage0[j], other)
-            if best < 0 or other_score < best_score:
-                best, best_score = other, other_score
-    return best
+@part
+def admit_found(st, j):
+    """Take the slots of heterogeneous gang `j` on the machines that were found."""
+    for c in range(first_component(st, j), end_component(st, j)):
+        for i in range(st.w_slot_size[c] - 1, -1, -1):
+            hold_slot(st, j, c, i, st.state_held_machine[st.w_slot0[c] + i])
+    begin_gang(st, j)
 
 
 @part
@@ -103,11 +113,15 @@ def first_gang(st, before_stage):
 @part
 def admit_gang_to(st, j, first, end):
     """Admit gang job `j` to the machines of the entries [first, end) of its claim."""
-    n_left = st.w_job_min_tasks[j]
+    c = first_component(st, j)
+    n_left = st.w_slot_size[c]
     for entry in range(first, end):
+        if n_left == 0:
+            c += 1
+            n_left = st.w_slot_size[c]
         for _ in range(st.state_entry_slots[entry]):
             n_left -= 1
-            hold_slot(st, j, n_left, st.state_entry_place[entry])
+            hold_slot(st, j, c, n_left, st.state_entry_place[entry])
     begin_gang(st, j)
 
 
@@ -115,6 +129,9 @@ def admit_gang_to(st, j, first, end):
 def begin_gang(st, j):
     """Launch gang job `j`, which has just taken its slots, and start what is ready in them."""
     st.state_job_idle_held[j] = st.w_job_min_tasks[j]
+    if COMPONENTS:
+        for c in range(first_component(st, j), end_component(st, j)):
+            st.state_component_idle[c] = st.w_slot_size[c]
     st.state_i[IS_COUNTED] = 0
     if PREEMPTS:
         st.state_job_admitted[j] = st.state_f[NOW]
@@ -154,12 +171,25 @@ def fill_held(st, j):
             return
         other = st.state_stage_ready_next[g]
         while other >= 0:
-            if before(st, other, g):
+            if _goes_into_slot_before(st, j, other, g):
                 g = other
             other = st.state_stage_ready_next[other]
-        st.state_job_idle_held[j] -= 1
-        machine = st.state_held_machine[st.w_job_held0[j] + st.state_job_idle_held[j]]
+        c = component_of(st, g)
+        if COMPONENTS and idle_slots(st, j, c) == 0:
+            return
+        add_idle(st, j, c, -1)
+        machine = st.state_held_machine[st.w_slot0[c] + idle_slots(st, j, c)]
         start_task(st, g, machine, True, 1)
+
+
+@inlined
+def _goes_into_slot_before(st, j, a, b):
+    """Tell whether stage `a` of job `j` has an idle slot, and goes before `b`, or `b` has none."""
+    if COMPONENTS:
+        has_slot = idle_slots(st, j, component_of(st, a)) > 0
+        if not has_slot or idle_slots(st, j, component_of(st, b)) == 0:
+            return has_slot
+    return before(st, a, b)
 
 
 @inlined

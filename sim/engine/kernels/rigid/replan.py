@@ -19,12 +19,19 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.caps import PASSES, WITHIN, is_over_running
-from sim.engine.kernels.features import CAPS, GANGS, PINS, WINDOWS
+from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
+from sim.engine.kernels.features import CAPS, GANGS, PINS, PREEMPTS, WINDOWS
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over, over_to_start, waits_for_cap
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.rigid.gang import begin_gang
+from sim.engine.kernels.rigid.replan_components import (
+    choose_together,
+    expected_together,
+    has_any_room,
+    note_found,
+)
 from sim.engine.kernels.rigid.replan_counts import (
     BY_MAIN,
     BY_PLAN,
@@ -37,24 +44,37 @@ from sim.engine.kernels.rigid.replan_counts import (
     taken_s,
     time_left_s,
 )
-from sim.engine.kernels.rigid.replan_ends import begin_ends, choose_after, expected_start
+from sim.engine.kernels.rigid.replan_ends import (
+    begin_ends,
+    choose_after,
+    expected_start,
+    list_gone,
+    may_start_by,
+)
+from sim.engine.kernels.rigid.replan_events import (
+    clock,
+    completed_s,
+    end_pass,
+    forget_passes,
+    is_waiting,
+    next_pass,
+    note_events,
+    note_update,
+    poll_s,
+)
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
-    allow_unreserved,
     allow_usable,
     avoid_completing,
-    begin_table,
     choose_nodes,
     drop_closed,
     is_completing,
-    is_reserved,
     is_within_cap,
     job_width,
     limit_s,
     list_free,
     list_room,
     may_fit,
-    reserve_chosen,
     take_chosen,
 )
 from sim.engine.kernels.rigid.replan_registers import (
@@ -68,34 +88,34 @@ from sim.engine.kernels.rigid.replan_registers import (
     IS_CHANGED,
     IS_FULL,
     IS_IDLE,
-    IS_REQUESTED,
     LAST_PLAN,
-    LAST_POLL,
     LAST_UPDATE,
-    MAIN_DELAY,
     MAIN_DEPTH,
-    MAIN_INTERVAL,
     MAIN_STARTS,
     N_DEPTHS,
     N_EXPECTED,
     N_LISTED,
     N_PLANS,
     N_STARTED,
-    N_SUBMITTED,
     N_TRIED,
-    NEXT_FULL,
     PLANS,
-    POLL_PHASE,
     POSITION,
-    REQUESTED,
     RESERVED,
+    RESERVED_FROM,
     SLEEP,
     STARTS,
     WAKE,
     WINDOW,
 )
+from sim.engine.kernels.rigid.replan_table import (
+    allow_unreserved,
+    begin_search,
+    begin_table,
+    is_reserved,
+    reserve_chosen,
+)
 from sim.engine.kernels.rigid.rigid import begin_merge, is_holding, next_merged
-from sim.engine.kernels.state import HARD_CAPS, N_ARRIVED, N_HOLES, N_SCAN, NOW, TRIES, UNIT
+from sim.engine.kernels.state import HARD_CAPS, N_SCAN, NOW, TRIES, UNIT
 from sim.engine.kernels.windows import is_closed
 
 
@@ -104,9 +124,9 @@ def next_wake(st):
     """Return the next time at which the main loop or the planning thread may do something, s."""
     registers, time = st.state_replan, math.inf
     if registers[FIRST_COMPLETING] < registers[END_COMPLETING]:
-        time = _completed_s(st, st.state_completing_jobs[registers[FIRST_COMPLETING]])
-    if _is_waiting(st):
-        time = min(time, _poll_s(st, _next_pass(st)))
+        time = completed_s(st, st.state_completing_jobs[registers[FIRST_COMPLETING]])
+    if is_waiting(st):
+        time = min(time, poll_s(st, next_pass(st)))
     if st.p_replan[PLANS] and not registers[IS_IDLE]:
         time = min(time, st.state_replan_s[WAKE])
     return time
@@ -118,153 +138,19 @@ def dispatch_replanned(st):
     now = st.state_f[NOW]
     tries = st.state_i[TRIES] if PINS else 0  # 1: a whole pass, whatever the time; 2: a plan
     if not tries:
-        _forget_passes(st)
-    _note_events(st)
-    if tries == 1 or (not tries and _is_waiting(st) and _poll_s(st, _next_pass(st)) <= now):
-        is_full = _end_pass(st, _next_pass(st))
+        forget_passes(st)
+    note_events(st)
+    if tries == 1 or (not tries and is_waiting(st) and poll_s(st, next_pass(st)) <= now):
+        is_full = end_pass(st, next_pass(st))
         _run_main(st, is_full or tries == 1)
-        _note_update(st)
+        note_update(st)
     is_due = not st.state_replan[IS_IDLE] and st.state_replan_s[WAKE] <= now
     if tries == 2:
         st.p_replan_s[CLOCK] += 1.0  # a pass and a plan are not at one second: ends would be equal
-        _note_update(st)
+        note_update(st)
     if st.p_replan[PLANS] and (tries == 2 or (not tries and is_due)):
         _wake(st)
     clear_dirty(st)
-
-
-@part
-def note_events(st):
-    """Note what happened while the policy places nothing."""
-    _note_events(st)
-
-
-@part
-def _is_waiting(st):
-    return st.state_i[N_SCAN] > st.state_i[N_HOLES]
-
-
-@part
-def _clock(st):
-    """Return the scheduler's clock now, whole s."""
-    return math.floor(st.p_replan_s[CLOCK] + st.state_f[NOW])
-
-
-@part
-def _poll_s(st, poll):
-    return st.p_replan_s[POLL_PHASE] + poll
-
-
-@part
-def _next_pass(st):
-    """Return the poll of the next pass of the main loop, if somebody waits then."""
-    registers = st.state_replan
-    if not registers[IS_REQUESTED]:
-        return registers[NEXT_FULL]
-    since = st.state_replan_s[REQUESTED]
-    poll = max(math.ceil(since - st.p_replan_s[POLL_PHASE]), 0)
-    if _poll_s(st, poll) < since:
-        poll += 1
-    return min(max(poll, registers[LAST_POLL] + st.p_replan[MAIN_DELAY]), registers[NEXT_FULL])
-
-
-@part
-def _end_pass(st, poll):
-    """Note a pass at that poll; tell whether it is one over all jobs."""
-    registers = st.state_replan
-    is_full = poll == registers[NEXT_FULL]
-    if is_full:
-        registers[NEXT_FULL] += st.p_replan[MAIN_INTERVAL]
-    registers[LAST_POLL] = poll
-    registers[IS_REQUESTED] = 0
-    return is_full
-
-
-@inlined
-def _forget_passes(st):
-    """Note the passes before now, in which nobody waited."""
-    while _poll_s(st, _next_pass(st)) < st.state_f[NOW]:
-        _end_pass(st, _next_pass(st))
-
-
-@inlined
-def _note_events(st):
-    """Note jobs that came or ended, and nodes that have completed a job."""
-    registers = st.state_replan
-    happened = requested = st.state_i[N_ARRIVED] > registers[N_SUBMITTED]
-    registers[N_SUBMITTED] = st.state_i[N_ARRIVED]
-    n = 0
-    for i in range(registers[N_EXPECTED]):
-        j = st.state_expected_jobs[i]
-        if is_holding(st, j):
-            st.state_expected_jobs[n] = j
-            n += 1
-            continue
-        happened = True
-        _leave_nodes(st, j)
-        if st.state_job_left[j] == 0:
-            _complete(st, j)
-        else:  # it was stopped, and waits again
-            requested = True
-    registers[N_EXPECTED] = n
-    while registers[FIRST_COMPLETING] < registers[END_COMPLETING]:
-        j = st.state_completing_jobs[registers[FIRST_COMPLETING]]
-        if _completed_s(st, j) > st.state_f[NOW]:
-            break
-        registers[FIRST_COMPLETING] += 1
-        _count_completing(st, j, -1)
-        happened = requested = True
-    if requested and not registers[IS_REQUESTED]:
-        registers[IS_REQUESTED] = 1
-        st.state_replan_s[REQUESTED] = st.state_f[NOW]
-    if happened:
-        _note_update(st)
-
-
-@inlined
-def _leave_nodes(st, j):
-    """Let the slots of job `j`, which has ended or was stopped, be free."""
-    first = st.w_stage_task0[st.w_job_stage0[j]]
-    for entry in range(first, first + job_width(st, j)):
-        st.state_node_busy[st.state_task_node[entry]] = 0
-
-
-@inlined
-def _complete(st, j):
-    """List job `j`, which has ended, by the time at which its nodes have completed it."""
-    jobs, first = st.state_completing_jobs, st.state_replan[FIRST_COMPLETING]
-    k = st.state_replan[END_COMPLETING]
-    while k > first and _completed_s(st, jobs[k - 1]) > _completed_s(st, j):
-        jobs[k] = jobs[k - 1]
-        k -= 1
-    jobs[k] = j
-    st.state_replan[END_COMPLETING] += 1
-    _count_completing(st, j, 1)
-
-
-@part
-def _completed_s(st, j):
-    return st.out_job_finish[j] + st.p_completing_s[j]
-
-
-@part
-def _count_completing(st, j, change):
-    """Count job `j`, which has ended, at its nodes."""
-    first = st.w_stage_task0[st.w_job_stage0[j]]
-    for entry in range(first, first + job_width(st, j)):
-        st.state_node_completing[st.state_task_node[entry]] += change
-
-
-@part
-def _note_update(st):
-    """Note a change of jobs or nodes; a planning thread that polls plans at its next poll."""
-    st.state_replan[LAST_UPDATE] = _clock(st)
-    st.state_replan[IS_CHANGED] = 1
-    if st.state_replan[IS_IDLE]:
-        st.state_replan[IS_IDLE] = 0
-        base = st.state_replan_s[WAKE]
-        wait = max(math.ceil(st.state_f[NOW] - base), 0.0)
-        st.state_replan_s[WAKE] = base + wait
 
 
 @inlined
@@ -297,11 +183,11 @@ def _wake(st):
 @inlined
 def _begin_plan(st):
     """List the jobs of a plan; nothing is reserved."""
-    registers, now = st.state_replan, _clock(st)
+    registers, now = st.state_replan, clock(st)
     registers[LAST_PLAN] = now
     st.state_replan_s[BEGUN] = st.state_f[NOW]
     registers[N_TRIED] = registers[N_STARTED] = registers[IS_FULL] = registers[N_LISTED] = 0
-    if _is_waiting(st):
+    if is_waiting(st):
         jobs = st.state_plan_jobs
         registers[N_LISTED] = _list_jobs(st, jobs, st.p_replan[N_DEPTHS] > 0)
         _unmark(st, jobs, registers[N_LISTED])
@@ -353,7 +239,7 @@ def _run_main(st, is_full):
     The nodes that one of them could use, and that do not suffice, are barred for those behind it;
     one over the cap of its organisation bars none.
     """
-    now, jobs, n_tried, n_started = _clock(st), st.state_planned_jobs, 0, 0
+    now, jobs, n_tried, n_started = clock(st), st.state_planned_jobs, 0, 0
     n = _list_jobs(st, jobs, True)
     _unmark(st, jobs, n)
     list_free(st)
@@ -388,8 +274,7 @@ def _run_main(st, is_full):
             drop_closed(st, j, now, now + limit_s(st, j))
         for node in range(len(allowed)):
             allowed[node] &= (st.state_node_completing[node] == 0) & (barred[node] == 0)
-        if over == WITHIN and may_fit(st, j) and list_room(st, j) >= job_width(st, j):
-            choose_nodes(st, j)
+        if over == WITHIN and _choose_now(st, j):
             _start(st, j)
             n_started += 1
             continue
@@ -408,7 +293,7 @@ def _plan(st, first, end):
     Tell whether that changes jobs or nodes: one starts, or the first that waits could run a task
     somewhere, so that nodes are marked as reserved for it.
     """
-    registers, now, jobs = st.state_replan, _clock(st), st.state_plan_jobs
+    registers, now, jobs = st.state_replan, clock(st), st.state_plan_jobs
     n_started, n = registers[N_STARTED], registers[N_LISTED]
     list_free(st)
     n_waiting = 0
@@ -427,7 +312,8 @@ def _plan(st, first, end):
             break
         start = _try_job(st, now, j)
         if start == now:
-            avoid_completing(st, j)
+            if not is_heterogeneous(st, j):
+                avoid_completing(st, j)
             _start(st, j)
             registers[N_STARTED] += 1
         elif start != NEVER and reserve_chosen(st, start, start + limit_s(st, j)):
@@ -479,7 +365,7 @@ def _marks_nodes(st):
         if is_holding(st, j) or (CAPS and is_passed_over(st, st.state_job_ready_head[j])):
             continue
         allow_usable(st, j, False)
-        return list_room(st, j) > 0
+        return has_any_room(st, j) if is_heterogeneous(st, j) else list_room(st, j) > 0
     return False
 
 
@@ -488,10 +374,17 @@ def _last_candidate(st, now, first, last):
     """Return the last job after `first`, of those up to `last`, that may start now, or `first`.
 
     Nodes that are free now, and not reserved by jobs before it: there are only fewer of them later.
+    A reservation that begins once it would have ended takes none of them.
     """
     while last > first:
         j = st.state_plan_jobs[last]
+        if st.state_replan[RESERVED_FROM] > now + limit_s(st, j):
+            break
+        st.state_replan[RESERVED_FROM] = NEVER  # of the jobs before it nothing is known
         if may_fit(st, j):
+            if is_heterogeneous(st, j):  # it may fit fewer nodes where it does not fit more
+                break
+            begin_search(st)
             allow_unreserved(st, j, now, now, now + limit_s(st, j))
             if list_room(st, j) >= job_width(st, j):
                 break
@@ -506,24 +399,32 @@ def _plan_job(st, now, j, may_wait):
     later, was_tried = now, False
     if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
         return NEVER, was_tried
-    begin_ends(st, j)
+    several = is_heterogeneous(st, j)
+    if PREEMPTS:
+        list_gone(st, j)
+    if not several:
+        begin_ends(st, j)
+    begin_search(st)
     while True:
         begin = later
         later = allow_unreserved(st, j, now, begin, max(begin, now) + limit)
         may_retry = later > 0 and may_wait
-        if not st.state_node_allowed.any():
+        if not (was_tried and may_retry) and not st.state_node_allowed.any():
             if may_retry:
                 continue
             return NEVER, was_tried
         was_tried = True
-        start, n_ended = expected_start(st, now, j, may_wait)
+        if may_retry and not several and not may_start_by(st, j, later):
+            continue
+        start, n_ended = _look_for_start(st, now, j, may_wait)
         if start == NEVER:
             if may_retry:
                 continue
             return NEVER, was_tried
         start = max(start, begin)
         if start == now:
-            choose_after(st, j, n_ended)
+            if not several:
+                choose_after(st, j, n_ended)
             if not is_completing(st):
                 return now, was_tried
             start = now + 1
@@ -534,51 +435,74 @@ def _plan_job(st, now, j, may_wait):
             continue
         if start > now + st.p_replan[WINDOW]:
             return NEVER, was_tried
-        choose_after(st, j, n_ended)
+        if not several:
+            choose_after(st, j, n_ended)
         if not is_reserved(st, start, start + limit):
             return start, was_tried
         later = start
 
 
+@inlined
+def _look_for_start(st, now, j, may_wait):
+    """Return when job `j` could start, as running jobs end, and how many of them end first."""
+    if is_heterogeneous(st, j):
+        return expected_together(st, now, j, may_wait), 0
+    return expected_start(st, now, j, may_wait)
+
+
+@part
+def _choose_now(st, j):
+    """Choose allowed nodes for job `j` to start now; False if it does not fit them."""
+    if not may_fit(st, j):
+        return False
+    if is_heterogeneous(st, j):
+        return choose_together(st, j, st.state_node_now, True)
+    if list_room(st, j) < job_width(st, j):
+        return False
+    choose_nodes(st, job_width(st, j))
+    return True
+
+
 @part
 def is_closed_to_start(st, j, machine):
     """Tell whether a window closes `machine` to job `j`, if it starts now."""
-    begin = _clock(st) - st.p_replan_s[CLOCK]
+    begin = clock(st) - st.p_replan_s[CLOCK]
     return is_closed(st, j, machine, begin, begin + limit_s(st, j))
 
 
 @part
 def start_first(st, j):
     """Start job `j` now, whatever is planned for others; False if it does not fit."""
-    _note_events(st)
+    note_events(st)
     list_free(st)
     allow_usable(st, j, False)
     if WINDOWS:
-        drop_closed(st, j, _clock(st), _clock(st) + limit_s(st, j))
-    if not may_fit(st, j) or list_room(st, j) < job_width(st, j):
+        drop_closed(st, j, clock(st), clock(st) + limit_s(st, j))
+    if not _choose_now(st, j):
         return False
-    choose_nodes(st, j)
     _start(st, j)
-    _note_update(st)
+    note_update(st)
     return True
 
 
 @part
 def start_pinned(st, j):
     """Start pinned job `j`, which fits on its machines; on any slots of a pool."""
-    _note_events(st)
+    note_events(st)
     list_free(st)
     if st.state_i[UNIT]:
         st.state_node_allowed[:] = 1
         list_room(st, j)
-        choose_nodes(st, j)
+        choose_nodes(st, job_width(st, j))
+    elif is_heterogeneous(st, j):
+        note_found(st, j)
     else:
         tasks, first = st.state_node_tasks, st.w_stage_task0[st.w_job_stage0[j]]
         tasks[:] = 0
         for entry in range(first, first + job_width(st, j)):
             tasks[st.state_pin_machine[entry]] += 1
     _start(st, j)
-    _note_update(st)
+    note_update(st)
 
 
 @part
@@ -594,7 +518,7 @@ def _start(st, j):
     else:
         machine = 0 if st.state_i[UNIT] else st.state_task_node[first]
         start_task(st, st.state_job_ready_head[j], machine, False, 1)
-    end = _clock(st) + limit_s(st, j)
+    end = clock(st) + limit_s(st, j)
     st.state_job_expected_end[j] = end
     running, k = st.state_expected_jobs, st.state_replan[N_EXPECTED]
     while k > 0:
@@ -610,8 +534,10 @@ def _start(st, j):
 @inlined
 def _admit(st, j):
     """Take the slots of gang job `j` on its nodes, and start what is ready in them."""
-    first, n = st.w_stage_task0[st.w_job_stage0[j]], job_width(st, j)
-    for i in range(n):
-        machine = 0 if st.state_i[UNIT] else st.state_task_node[first + i]
-        hold_slot(st, j, n - 1 - i, machine)
+    entry = st.w_stage_task0[st.w_job_stage0[j]]
+    for c in range(first_component(st, j), end_component(st, j)):
+        for i in range(st.w_slot_size[c] - 1, -1, -1):
+            machine = 0 if st.state_i[UNIT] else st.state_task_node[entry]
+            hold_slot(st, j, c, i, machine)
+            entry += 1
     begin_gang(st, j)

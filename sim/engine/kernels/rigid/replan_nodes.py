@@ -1,4 +1,4 @@
-"""Periodic planning: room on nodes, choice of nodes, expected ends, and the table of reservations.
+"""Periodic planning: room on nodes, and the choice of nodes.
 
 A node is a machine, or a slot of a pool. The facts are those of Slurm 22.05: nodes by consecutive
 best fit, running jobs that end one by one as expected, in windows of time, and whole nodes that are
@@ -11,21 +11,19 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.choosing.devices import n_by_devices
+from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
 from sim.engine.kernels.features import CHOOSES, GANGS, WINDOWS
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.rigid.replan_registers import (
     CLOCK,
-    DEPTH,
-    HORIZON,
     N_FREE,
-    N_RECORDS,
-    N_STEPS,
-    RESOLUTION,
-    WINDOW,
+    N_KNOWN,
+    N_OPEN,
+    RESERVED_FROM,
 )
 from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, UNIT
-from sim.engine.kernels.windows import UNFORESEEN, is_closed, next_begin, next_end
+from sim.engine.kernels.windows import UNFORESEEN, is_closed
 
 UNLIMITED = 2**62
 NEVER = -1
@@ -64,6 +62,30 @@ def list_free(st):
     else:
         now[:] = st.state_mach_free
     st.state_replan[N_FREE] = n_free
+    st.state_replan[RESERVED_FROM] = NEVER
+    n_open = 0
+    for node in range(len(now)):
+        st.state_open[n_open] = node
+        n_open += _is_open(st, node)
+    st.state_replan[N_OPEN] = n_open
+    forget_ends(st)
+
+
+@part
+def forget_ends(st):
+    """Forget what is free as running jobs end: it is worked out anew, from what is free now."""
+    st.state_like[:] = -1
+    st.state_node_future[:] = st.state_node_now
+    st.state_replan[N_KNOWN] = 0
+
+
+@inlined
+def _is_open(st, node):
+    """Tell whether the task that demands least of each resource fits a node now."""
+    for r in range(st.c_alignment_scale.shape[1]):
+        if st.w_least_demand[r] > st.state_node_now[node, r]:
+            return False
+    return True
 
 
 @part
@@ -73,14 +95,14 @@ def may_fit(st, j):
         return False
     if st.state_i[UNIT]:
         return job_width(st, j) <= st.state_replan[N_FREE]
-    return not GANGS or most_slots(st, j) >= job_width(st, j)
+    return not GANGS or is_heterogeneous(st, j) or most_slots(st, j) >= job_width(st, j)
 
 
 @part
 def is_within_cap(st, j):
     """Tell whether all tasks of job `j` stay within its organisation's cap."""
     if GANGS and st.w_job_min_tasks[j] > 0:
-        return within_cap(st, j, st.w_job_slot, j, st.w_job_min_tasks[j])
+        return within_cap(st, j, st.w_job_total, j, 1)
     return within_cap(st, j, st.w_stage_demand, demand_row(st, st.w_job_stage0[j]), 1)
 
 
@@ -128,8 +150,10 @@ def list_room(st, j):
             room[node] = allowed[node] * free[node, 0]
             total += room[node]
         return total
-    for node in range(len(room)):
-        room[node] = 0
+    set_wants(st, j)
+    room[:] = 0
+    for i in range(st.state_replan[N_OPEN]):
+        node = st.state_open[i]
         if allowed[node]:
             room[node] = room_on(st, j, free, node)
             if CHOOSES and st.state_i[CONSTRAINED] and room[node] > 0:  # of devices, as now
@@ -139,32 +163,38 @@ def list_room(st, j):
 
 
 @part
-def room_on(st, j, free, node):
-    """Count the tasks of job `j` that fit what is free on a node."""
+def set_wants(st, j):
+    """Set what each task of job `j` takes, for `room_on`."""
+    for r in range(len(st.state_wants)):
+        st.state_wants[r] = job_demand(st, j, r)
+
+
+@part
+def room_on(st, j, free, row):
+    """Count the tasks of job `j`, whose wants are set, that fit what is free in a row."""
+    wants, room = st.state_wants, UNLIMITED
     if st.state_i[UNIT]:
-        return free[node, 0]
-    for r in range(st.c_alignment_scale.shape[1]):
-        if 0 < job_demand(st, j, r) > free[node, r]:
+        return free[row, 0]
+    for r in range(len(wants)):
+        if 0 < wants[r] > free[row, r]:
             return 0
-    room = UNLIMITED
-    for r in range(st.c_alignment_scale.shape[1]):
-        demand = job_demand(st, j, r)
-        if demand > 0:
-            room = min(room, free[node, r] // demand)
+    for r in range(len(wants)):
+        if wants[r] > 0:
+            room = min(room, free[row, r] // wants[r])
     if room == UNLIMITED:
         room = job_width(st, j)
     return min(room, 1) if st.w_job_one_per_node[j] else room
 
 
 @part
-def choose_nodes(st, j):
-    """Choose nodes for job `j`, which fits, from their room, by consecutive best fit.
+def choose_nodes(st, left):
+    """Choose nodes for so many tasks, which fit, from their room, by consecutive best fit.
 
     Those of the least weight come first. Of one weight, from the shortest row of nodes that
     suffices, or the longest: the tightest single node that takes all that is left, or nodes from
     the row's begin. ``state_node_tasks`` gets the tasks.
     """
-    left, level, n_rows = job_width(st, j), 0, _list_rows(st, 0)
+    level, n_rows = 0, _list_rows(st, 0)
     room, tasks = st.state_node_room, st.state_node_tasks
     tasks[:] = 0
     while left > 0:
@@ -225,6 +255,17 @@ def _best_row(st, n_rows, left):
 @part
 def take_chosen(st, j):
     """Take the room of job `j` on the chosen nodes, and note them as its own."""
+    if is_heterogeneous(st, j):
+        _take_components(st, j)
+    else:
+        _take_tasks(st, j)
+    st.state_replan[N_FREE] -= job_width(st, j)
+    st.state_replan[RESERVED_FROM] = NEVER
+    forget_ends(st)
+
+
+@inlined
+def _take_tasks(st, j):
     entry = st.w_stage_task0[st.w_job_stage0[j]]
     for node in range(len(st.state_node_tasks)):
         tasks = st.state_node_tasks[node]
@@ -235,7 +276,17 @@ def take_chosen(st, j):
         for _ in range(tasks):
             st.state_task_node[entry] = node
             entry += 1
-    st.state_replan[N_FREE] -= job_width(st, j)
+
+
+@inlined
+def _take_components(st, j):
+    """Take the room of heterogeneous job `j` on the nodes of its tasks."""
+    entry = st.w_stage_task0[st.w_job_stage0[j]]
+    for c in range(first_component(st, j), end_component(st, j)):
+        for _ in range(st.w_slot_size[c]):
+            for r in range(st.state_node_now.shape[1]):
+                st.state_node_now[st.state_task_node[entry], r] -= st.w_slot[c, r]
+            entry += 1
 
 
 @part
@@ -248,153 +299,10 @@ def is_completing(st):
 
 
 @inlined
-def begin_table(st, now):
-    """Begin a table of reservations: one step, in which all nodes are free of them."""
-    resolution = st.p_replan[RESOLUTION]
-    st.state_step_begin[0] = now // resolution * resolution
-    st.state_replan[HORIZON] = (now + st.p_replan[WINDOW]) // resolution * resolution
-    st.state_step_nodes[0, :] = 1
-    st.state_replan[N_STEPS] = 1
-    st.state_replan[N_RECORDS] = 1
-
-
-@part
-def allow_unreserved(st, j, now, begin, end):
-    """Allow the nodes that job `j` may use, if not reserved between two times.
-
-    Return when that changes, s: the first end of a step, from `begin` on, after which others of
-    them are free, or 1 s after that of a window, if one closes any node; 0 for none.
-    """
-    allowed, nodes, later = st.state_node_allowed, st.state_step_nodes, 0
-    n, usable = len(allowed), st.state_node_usable
-    allow_usable(st, j, begin > now)
-    any_closed = drop_closed(st, j, begin, end) if WINDOWS else False
-    usable[:] = allowed
-    for k in range(st.state_replan[N_STEPS]):
-        last = step_end(st, k)
-        if last <= begin:
-            continue
-        if later == 0 and k + 1 < st.state_replan[N_STEPS]:
-            gained, current, after = 0, nodes[k], nodes[k + 1]
-            for node in range(n):
-                gained |= usable[node] & after[node] & ~(allowed[node] & current[node])
-            if gained:
-                later = last
-        if st.state_step_begin[k] > end:
-            break
-        current = nodes[k]
-        for node in range(n):
-            allowed[node] &= current[node]
-    if WINDOWS and any_closed:
-        opening = _look_again(st, j, begin)
-        if opening < st.state_replan[HORIZON] and not 0 < later <= opening:
-            later = int(opening)
-    return later
-
-
-@inlined
-def _look_again(st, j, begin):
-    """Return 1 s after the first end of a window from `begin` on, which is rounded up.
-
-    For a job with a reservation: the next time at which that begins.
-    """
-    clock_s, resolution = st.p_replan_s[CLOCK], st.p_replan[RESOLUTION]
-    if st.w_job_reservation[j] >= 0:
-        opening = next_begin(st, j, begin - clock_s)
-        return math.inf if opening == math.inf else max(math.ceil(clock_s + opening), begin + 1.0)
-    opening = next_end(st, math.nextafter(begin - clock_s, -math.inf))
-    if opening == math.inf:
-        return math.inf
-    return math.ceil((clock_s + opening) / resolution) * resolution + 1.0
-
-
-@part
-def step_end(st, k):
-    """Return the end of a step, s."""
-    if k + 1 < st.state_replan[N_STEPS]:
-        return st.state_step_begin[k + 1]
-    return st.state_replan[HORIZON]
-
-
-@part
-def is_reserved(st, begin, end):
-    """Tell whether a chosen node is reserved at some time between two, rounded down."""
-    resolution = st.p_replan[RESOLUTION]
-    begin, end = begin // resolution * resolution, end // resolution * resolution
-    tasks = st.state_node_tasks
-    for k in range(st.state_replan[N_STEPS]):
-        if step_end(st, k) > begin and st.state_step_begin[k] < end:
-            nodes, n_reserved = st.state_step_nodes[k], 0
-            for node in range(len(tasks)):
-                n_reserved += (tasks[node] > 0) & (nodes[node] == 0)
-            if n_reserved:
-                return True
-    return False
-
-
-@part
-def reserve_chosen(st, begin, end):
-    """Reserve the chosen nodes between two times, rounded down; False if the table is full."""
-    if st.state_replan[N_RECORDS] >= st.p_replan[DEPTH]:
-        return False
-    resolution = st.p_replan[RESOLUTION]
-    begin = max(begin // resolution * resolution, st.state_step_begin[0])
-    end = max(end // resolution * resolution, begin + resolution)
-    if begin >= st.state_replan[HORIZON]:
-        return True
-    if begin == st.state_step_begin[0] and st.state_replan[N_RECORDS] == 1:
-        st.state_replan[N_RECORDS] += 1  # Slurm cuts off an empty step
-    first = _cut(st, begin)
-    last = _cut(st, end) if end < st.state_replan[HORIZON] else st.state_replan[N_STEPS]
-    tasks = st.state_node_tasks
-    for k in range(first, last):
-        nodes = st.state_step_nodes[k]
-        for node in range(len(tasks)):
-            nodes[node] &= tasks[node] == 0
-    _join_equal(st)
-    return True
-
-
-@part
-def _cut(st, time):
-    """Return the step that begins at `time`; cut one in two if none does."""
-    begin, nodes, n = st.state_step_begin, st.state_step_nodes, st.state_replan[N_STEPS]
-    k = n
-    while begin[k - 1] > time:
-        k -= 1
-    if begin[k - 1] == time:
-        return k - 1
-    for i in range(n, k, -1):
-        begin[i] = begin[i - 1]
-        nodes[i] = nodes[i - 1]
-    begin[k] = time
-    nodes[k] = nodes[k - 1]
-    st.state_replan[N_STEPS] = n + 1
-    st.state_replan[N_RECORDS] += 1
-    return k
-
-
-@inlined
-def _join_equal(st):
-    """Join steps in which the same nodes are reserved."""
-    begin, nodes, n = st.state_step_begin, st.state_step_nodes, 1
-    for k in range(1, st.state_replan[N_STEPS]):
-        changed, current, before = 0, nodes[k], nodes[n - 1]
-        for node in range(nodes.shape[1]):
-            changed |= current[node] ^ before[node]
-        if changed:
-            if n < k:
-                begin[n] = begin[k]
-                nodes[n] = nodes[k]
-            n += 1
-    st.state_replan[N_STEPS] = n
-
-
-@inlined
 def avoid_completing(st, j):
     """Choose nodes for job `j`, which can start now, among those that complete no job."""
     for node in range(len(st.state_node_allowed)):
         if st.state_node_completing[node] > 0:
             st.state_node_allowed[node] = 0
     list_room(st, j)
-    choose_nodes(st, j)
+    choose_nodes(st, job_width(st, j))

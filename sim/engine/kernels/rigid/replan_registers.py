@@ -40,16 +40,27 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     HORIZON,  # its end, clock, s
     N_PLANS,
     N_FREE,  # free slots of a pool, in this cycle
+    N_OPEN,  # nodes on which some task may fit, in this cycle
     N_LISTED,  # jobs of the plan
     POSITION,  # of the next of them, if the plan sleeps; 0 if none is under way
     N_TRIED,
     N_STARTED,
     IS_CHANGED,  # jobs or nodes have, since its part began
     IS_FULL,  # it tries no further jobs
-    N_GONE,  # running jobs that the job in question may preempt
-    N_ENDED,  # running jobs whose ends are worked out for the job in question
-) = range(23)
-N_STATE = 23
+    N_GONE,  # running jobs that the job in question may preempt: they come first
+    N_KNOWN,  # running jobs of which it is listed what they vacate
+    LIKE,  # row of what is kept for jobs like the one in question
+    N_PASSED,  # running jobs that end by the time it is tried at
+    FIRST_STEP,  # of the table that is not over when it is tried
+    N_RESERVED,  # reservations; those that have begun by its end then, and are over by its begin
+    N_BEGUN,
+    N_OVER,
+    HAS_USABLE,  # its usable nodes are listed
+    N_USABLE,
+    ROOM_BY,  # its tasks that fit the allowed nodes then
+    RESERVED_FROM,  # begin of the last reservation, clock, s; -1: a job has started since
+) = range(34)
+N_STATE = 34
 
 # state_replan_s
 REQUESTED, WAKE, BEGUN = range(3)

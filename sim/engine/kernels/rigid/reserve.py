@@ -29,8 +29,8 @@ from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import over_to_start, waits_for_cap
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.rigid.gang import admit_gang
+from sim.engine.kernels.rigid.place_room import AS_IT_IS
 from sim.engine.kernels.rigid.places import (
-    AS_IT_IS,
     claim_earliest,
     claim_now,
     claim_pinned,

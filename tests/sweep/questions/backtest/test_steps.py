@@ -18,7 +18,7 @@ from tests.sweep.questions.backtest.recorded import SMALL, two_nodes, workload_o
 from tests.sweep.small import Command
 
 pytestmark = pytest.mark.skipif(
-    COMPILED_WIDE, reason="a trial runs the variant of its own features, with and without plans"
+    COMPILED_WIDE, reason="loops that begin in a state would be compiled for these alone"
 )
 
 

@@ -159,3 +159,30 @@ def test_what_the_log_shows_and_the_simulation_lacks(tmp_path: Path) -> None:
     assert (
         cautions({"shape": "slots"}, facts | {"reasons_share": 0.001, "before_eligible": 0}) == ()
     )
+
+
+def test_groups_of_which_the_backtest_was_farther_off(command: Command, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.swf", third_start_s=28, header="; MaxProcs: 2\n")
+    backtest(command, log, "policy=easy")
+    caution, *more = trust(ask(command, log, "easy", "what_if.nodes=+1"))["cautions"]
+    assert caution == ("The mean wait of some groups was farther off: width 1 −100 % (24 jobs).")
+    assert not more
+
+
+def test_rules_of_a_cluster_can_have_made_a_log_that_is_not_in_order(
+    command: Command, tmp_path: Path
+) -> None:
+    jobs = [(0, 0), (10, 100)]  # of one user, who may run one at a time: a processor stays free
+    lines = [
+        f"{2 * block + i + 1} {1000 * block + submit_s} {start_s - submit_s} "
+        "100 1 -1 -1 1 100 -1 1 7 1 1 1 1 -1 -1"
+        for block in range(12)
+        for i, (submit_s, start_s) in enumerate(jobs)
+    ]
+    log = tmp_path / "log.swf"
+    log.write_text("; MaxProcs: 2\n" + "\n".join(lines) + "\n")
+    assert "none of them can have made this log" in backtest(command, log, "policy=fifo").out
+    limits = "cluster.limits=[{of: running_jobs, by: [user], at_most: 1}]"
+    assert "can have made this" not in backtest(command, log, "policy=fifo", limits).out
+    sentence = first(ask(command, log, "fifo", limits, "what_if.nodes=+1"))
+    assert sentence.startswith("Held against the log: on this log, fifo was 0.0 % off"), sentence

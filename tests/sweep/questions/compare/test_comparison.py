@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,14 @@ from sim.base.errors import InputError
 from sweep.questions.compare import changes, matching
 from sweep.questions.compare import comparison as compare
 from sweep.store.folder import SweepFolder
-from tests.sweep.small import Command, FakeResult, every_file, fake_engine, fake_simulate
+from tests.sweep.small import (
+    Command,
+    FakeResult,
+    every_file,
+    fake_engine,
+    fake_simulate,
+    write_workload,
+)
 
 GRID = ("policy=fifo,sjf", "capacity=0.5,1", "seed=0,1", "baseline=fifo")
 
@@ -176,3 +184,14 @@ def test_labels_must_be_unique(fake: Command, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(SweepFolder, "cells", lambda _, names: twice.take([0, 0]).select(names))
     with pytest.raises(InputError, match="several cells fifo"):
         compare.compare(folder, folder)
+
+
+def test_other_jobs_under_one_name_are_marked(fake: Command) -> None:
+    first = fake(*GRID).folder
+    shutil.rmtree(fake.trace)
+    write_workload(fake.trace, n_jobs=9)
+    second = fake(*GRID, "name=again").folder
+    comparison = compare_sweeps(fake, first, second)
+    assert comparison.other_jobs == ("parquet",)
+    assert "no workload of parquet is in both" in " ".join(compare.summary(comparison))
+    assert compare_sweeps(fake, first, first).other_jobs == ()

@@ -53,6 +53,14 @@ def test_a_table_of_changes_and_what_restores_todays_waits(fixed: Command) -> No
     )
     assert len(ran.rows) == 4
     assert {row["cost_month"] for row in ran.rows} == {730, 2190}
+    page = (ran.folder / "report.html").read_text()
+    first, *_ = json.loads(re.search(r'id="figures">(.*?)</script>', page, re.DOTALL)[1])
+    (bars,) = first["data"]
+    assert dict(zip(bars["y"], bars["x"], strict=True)) == {
+        "today": 6, "load=2": 12, "nodes=+20": 2, "without_queue=a": 3,
+    }  # fmt: skip
+    assert bars["text"][bars["y"].index("load=2")] == "12.00 s; 20 slots restore today's"
+    assert page.index('class="plots first"') < page.index("<h2>What if</h2>")
     again = fixed("policy=fifo", *words, "cluster.price_per_machine_h=0.2")
     assert {row["status"] for row in again.rows} == {"cached"}  # no price is part of a key
     words_of_load = next(row for row in ran.rows if row["what_if.load"] == 2)["reproduce"]

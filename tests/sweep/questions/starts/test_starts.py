@@ -63,7 +63,7 @@ def stand_in(run: Any, workload: Any, cluster: Any, policy: Any, seed: int, at_s
 
 
 @pytest.fixture
-def request(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def sweep_starts(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.setattr(evaluator, "evaluate", stand_in)
     path = queue(tmp_path / "queue")
 
@@ -75,8 +75,8 @@ def request(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     return ask
 
 
-def test_a_table_of_those_that_wait_with_the_cover_of_the_past(request: Any) -> None:
-    ran = request("starts.draws=50", "starts.moments=10")
+def test_a_table_of_those_that_wait_with_the_cover_of_the_past(sweep_starts: Any) -> None:
+    ran = sweep_starts("starts.draws=50", "starts.moments=10")
     assert ran.code == 0, ran.err
     rows = pq.read_table(ran.folder / "starts.parquet").to_pylist()
     assert [(row["job"], row["partition"]) for row in rows] == [
@@ -99,13 +99,13 @@ def test_a_table_of_those_that_wait_with_the_cover_of_the_past(request: Any) -> 
     assert "held" in text
 
 
-def test_without_a_queue_the_past_alone_is_judged(request: Any, tmp_path: Path) -> None:
+def test_without_a_queue_the_past_alone_is_judged(sweep_starts: Any, tmp_path: Path) -> None:
     workload = sim.Workload.read(tmp_path / "queue")
     meta = {k: v for k, v in workload.meta.items() if k != "now_s"}
     sim.Workload.from_tables(
         jobs=workload.jobs, stages=workload.stages, tasks=workload.tasks, meta=meta
     ).write(tmp_path / "queue")
-    ran = request("starts.draws=50", "starts.moments=10")
+    ran = sweep_starts("starts.draws=50", "starts.moments=10")
     assert ran.code == 0, ran.err
     assert pq.read_table(ran.folder / "starts.parquet").num_rows == 0
     assert "past moments of the log" in ran.out
