@@ -263,8 +263,10 @@ def test_what_cycles_leave_out(tmp_path):
 
 
 def test_preemption_by_qos(tmp_path):
-    conf = CONF + "PreemptType=preempt/qos\nPreemptMode=REQUEUE\n"
-    assert site(tmp_path, slurm_conf=conf).policy["preemption"] == {
+    conf = CONF + "PreemptType=preempt/qos\nPreemptMode=REQUEUE\nAuthInfo=cred_expire=600\n"
+    known = site(tmp_path, slurm_conf=conf)
+    assert any("cred_expire" in line and "after 600 s" in line for line in map(str, known.notes))
+    assert known.policy["preemption"] == {
         "by": "qos", "levels": {"normal": 0, "high": 1, "quick": 0}, "grace_s": 0.0,
         "when": {"normal": "requeue", "high": "cancel", "quick": "requeue"},
     }  # fmt: skip
