@@ -70,9 +70,7 @@ def fill(world: World, plan: Plan, options: Mapping[str, Any]) -> None:
                 f"policy.preemption.by is {by!r}, and levels does not say who may preempt whom: "
                 "give a level to each of its values, e.g. {high: 2, low: 0}; or set by=priority"
             )
-    level = world.columns.job_priority
-    if texts is not None:
-        level = np.array([float(levels.get(text, 0.0)) for text in texts])
+    level = world.columns.job_priority if texts is None else _levels(levels, texts)
     plan.set_jobs(preempt_level=level, preempts_below=level)
     in_queue = bool(options.get("in_queue", False))
     right = Right.LEVEL_IN_QUEUE if in_queue else BETWEEN_QUEUES.get(by, Right.LEVEL)
@@ -83,6 +81,17 @@ def fill(world: World, plan: Plan, options: Mapping[str, Any]) -> None:
     if victims not in VICTIMS:
         raise InputError(unknown("policy.preemption.victims", victims, VICTIMS))
     plan.preemption = Preemption(right, VICTIMS[victims], float(options.get("grace_s", 0.0)))
+
+
+def levels_of(columns: Columns, options: Mapping[str, Any] | None) -> F8 | None:
+    """Return the level of each job, (J,), if a column has levels; else None."""
+    if not options or not options.get("levels"):
+        return None
+    return _levels(options["levels"], _texts(columns, str(options["by"])))
+
+
+def _levels(levels: Mapping[str, float], texts: list[str]) -> F8:
+    return np.array([float(levels.get(text, 0.0)) for text in texts])
 
 
 def _when(when: Any, texts: list[str] | None, n_jobs: int) -> F8:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.real import sites_page
+from benchmarks.real.markdown import markdown, percent, signed
 from benchmarks.real.slurm import noise
 from benchmarks.real.slurm.batch import N_RUNS
 from benchmarks.real.slurm.workloads import JUDGES, LAST_JUDGES, LATER_JUDGES
@@ -123,20 +125,20 @@ def thresholds(rows: Sequence[Row]) -> list[tuple[str, str, str, bool]]:
     match kind(rows[0]):
         case "Slurm FIFO":
             return [
-                ("error of the mean", "1 %", _percent(error), error <= 0.01),
-                ("pairs in order", "100 %", _percent(order), order == 1.0),
+                ("error of the mean", "1 %", percent(error), error <= 0.01),
+                ("pairs in order", "100 %", percent(order), order == 1.0),
             ]
         case "Slurm backfill as shipped, jobs of minutes and hours":
             return [
-                ("error of the mean", "3 %", _percent(error), error <= 0.03),
-                ("within 10 %", "80 %", _percent(near), near >= 0.8),
+                ("error of the mean", "3 %", percent(error), error <= 0.03),
+                ("within 10 %", "80 %", percent(near), near >= 0.8),
             ]
         case "Slurm backfill, jobs of seconds":
             inside = _mean(rows, "is_inside")
             in_range, drawn = _mean(rows, "in_range"), _mean(rows, "mae_between_runs")
             return [
-                ("recorded mean in 95 % of the draws", "all", _percent(inside), inside == 1.0),
-                ("jobs in the ensemble's range", "95 %", _percent(in_range), in_range >= 0.95),
+                ("recorded mean in 95 % of the draws", "all", percent(inside), inside == 1.0),
+                ("jobs in the ensemble's range", "95 %", percent(in_range), in_range >= 0.95),
                 ("job, over two draws'", "1.2", f"{job / drawn:.2f}", job <= 1.2 * drawn),
             ]
     return []
@@ -154,6 +156,7 @@ def render(table: Mapping[str, Sequence[Row]]) -> str:
     if table.get(EXPERIMENTS):
         parts += ["## One setting changed at a time", _EXPERIMENTS]
         parts.append(_experiments(table[EXPERIMENTS]))
+    parts += sites_page.sections(table)
     parts += ["## Noise between real runs of Slurm", _noise(table["noise"])]
     parts += ["## Spark", _SPARK, _completions("spark"), "## Ray", _RAY, _completions("ray")]
     parts.append(ledger.page_text(ledger.read(PAGES.parent / ledger.NAME), PAGE.stem, {}))
@@ -174,7 +177,7 @@ def _summary(rows: Sequence[Row]) -> str:
         share = ("nearest", "9 of 10", f"{hits} of {len(best)}", hits >= 0.9 * len(best))
         for statistic, threshold, measured, holds in [*thresholds(best), share]:
             lines.append((name, statistic, threshold, measured, "yes" if holds else "**no**"))
-    return _markdown(("runs", "statistic", "wanted", "measured", "holds"), lines)
+    return markdown(("runs", "statistic", "wanted", "measured", "holds"), lines)
 
 
 def _is_named(row: Row, best: Row) -> bool:
@@ -200,12 +203,12 @@ def _by_group(rows: Sequence[Row]) -> str:
         label = f"**{policy}**" if same[0]["is_named"] else policy
         lines.append((
             name, label, len(same), f"{_mean(same, 'wait_mean_recorded_s'):,.0f}",
-            _signed(_mean(same, "error")), _percent(_mean(same, "mae")),
-            _percent(_mean(same, "waited_within_10pct")), _percent(_mean(same, "pairs_in_order")),
+            signed(_mean(same, "error")), percent(_mean(same, "mae")),
+            percent(_mean(same, "waited_within_10pct")), percent(_mean(same, "pairs_in_order")),
             sum(row["is_nearest"] for row in same),
         ))  # fmt: skip
     head = ("workload and settings", "policy", "runs", "wait, s", "error", "job", "within 10 %")
-    return _markdown((*head, "pairs in order", "nearest"), lines)
+    return markdown((*head, "pairs in order", "nearest"), lines)
 
 
 def _noise(rows: Iterable[Row]) -> str:
@@ -213,16 +216,16 @@ def _noise(rows: Iterable[Row]) -> str:
         (
             row["group"], row["runs"], f"{row['waited']:.0f}", f"{row['wait_mean_s']:,.1f}",
             f"{row['wait_least_s']:,.1f} to {row['wait_greatest_s']:,.1f}",
-            _percent(row["mean_differs"]), _percent(row["job_differs"]),
-            _percent(row["waited_within_10pct"]),
-            *(_percent(row[f"oracle_{name}"]) for name in ("error", "job", "within_10pct")),
+            percent(row["mean_differs"]), percent(row["job_differs"]),
+            percent(row["waited_within_10pct"]),
+            *(percent(row[f"oracle_{name}"]) for name in ("error", "job", "within_10pct")),
         )
         for row in rows
         if row["runs"] > 1
     ]  # fmt: skip
     head = ("workload and settings", "runs", "waited", "mean wait, s", "range over runs, s")
     names = ("mean", "job", "within 10 %")
-    return _markdown((*head, *names, *(f"oracle: {name}" for name in names)), lines)
+    return markdown((*head, *names, *(f"oracle: {name}" for name in names)), lines)
 
 
 def _experiments(rows: Iterable[Row]) -> str:
@@ -235,12 +238,12 @@ def _experiments(rows: Iterable[Row]) -> str:
     lines = [
         (
             row["group"], row["runs"], f"{row['wait_mean_s']:,.1f}",
-            *(_percent(row[noisy.get(name, name)]) for name, _ in names),
+            *(percent(row[noisy.get(name, name)]) for name, _ in names),
         )
         for row in rows
     ]  # fmt: skip
     head = ("workload and settings", "runs", "mean wait, s", *(label for _, label in names))
-    return _markdown(head, lines)
+    return markdown(head, lines)
 
 
 def _completions(scheduler: str) -> str:
@@ -253,34 +256,19 @@ def _completions(scheduler: str) -> str:
         between = [row["real_error"] for row in same if row["real_error"] is not None]
         lines.append((
             name, policy, len(same), f"{_mean(same, 'recorded_mean_s'):.2f}",
-            _signed(_mean(same, "error")), _percent(_mean(same, "job_error")),
-            _percent(sum(between) / len(between)) if between else "–",
+            signed(_mean(same, "error")), percent(_mean(same, "job_error")),
+            percent(sum(between) / len(between)) if between else "–",
         ))  # fmt: skip
     head = ("runs of", "policy", "runs", "mean completion, s", "error", "job", "two real runs, job")
-    return _markdown(head, lines)
+    return markdown(head, lines)
 
 
 def _workload(row: Row) -> str:
     return str(row["run"]).removesuffix(".gz").rpartition("-")[0]
 
 
-def _markdown(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
-    rule = ["---" if i < 2 else "---:" for i in range(len(head))]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in (head, rule, *lines))
-
-
 def _mean(rows: Sequence[Row], name: str, transform: Callable[[float], float] = float) -> float:
     return sum(transform(row[name]) for row in rows) / len(rows)
-
-
-def _percent(share: float) -> str:
-    if 0.9995 <= share < 1.0:
-        return f"{100 * share:.3f} %"
-    return "100 %" if share == 1.0 else f"{100 * share:.1f} %"
-
-
-def _signed(share: float) -> str:
-    return f"{100 * share:+.1f} %".replace("-", "−")
 
 
 def read_table(path: Path = TABLE) -> dict[str, list[dict[str, Any]]]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from policies.backfill.fair_share import Shares
 from policies.base import Policy
+from policies.preempting import levels_of
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
 from sim.base.parameters import NotNegative, Positive
@@ -134,7 +135,6 @@ class Priorities:
         cpus = task_cpus(columns, world.cluster)
         is_gang = columns.job_min_tasks > 0
         width = np.where(is_gang, columns.job_min_tasks, columns.job_n_tasks)
-        tier = [policy.tiers.get(name, 1) for name in columns.queue_names]
         # 0.693 for ln 2, and the first two terms of the exponential, as in the plugin
         decay = 1 - 0.693 / policy.half_life_s if policy.half_life_s else 1.0
         setting = np.zeros(record.N_SETTINGS)
@@ -150,7 +150,7 @@ class Priorities:
             "w_association": np.array([index[pair] for pair in pairs]),
             "w_cpus": np.where(is_gang, width, 1) * cpus,
             "w_is_gang": is_gang,
-            "w_tier_key": -np.array(tier, dtype=np.float64)[columns.job_queue] * TIER,
+            "w_tier_key": -_tiers(policy, columns) * TIER,
             "w_constant": _constant(policy, columns, world.cluster, width * cpus),
             "out_key": key,
         }
@@ -209,6 +209,20 @@ class Priorities:
         priority: float = self._kernels.weigh(self._state, job)
         values = self.arrays["state_weighted"].tolist()
         return priority, dict(zip(FACTORS, values, strict=True))
+
+
+def _tiers(policy: Prioritizing, columns: Columns) -> F8:
+    """Return what goes before the priority of each job, (J,): the tier of its partition.
+
+    Jobs that may preempt others by their levels come before these, as in Slurm.
+    """
+    tiers = [policy.tiers.get(name, 1) for name in columns.queue_names]
+    tier = np.array(tiers, dtype=np.float64)[columns.job_queue]
+    level = levels_of(columns, policy.preemption)
+    if level is None:
+        return tier
+    pairs = np.stack([level, tier], axis=1)
+    return np.unique(pairs, axis=0, return_inverse=True)[1].ravel().astype(np.float64)
 
 
 def _constant(policy: Prioritizing, columns: Columns, cluster: Cluster, cpus: F8) -> F8:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError, did_you_mean
-from sim.base.parameters import check
+from sim.base.parameters import NotNegative, check
 from sim.cluster.faults import parse_window
 from sim.workload.schema import RESERVATION
 from sim.workload.tables import names, values
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_RESERVATIONS = 63
 """Names are bits of an int64."""
 _ENTITLED = ("users", "accounts")
-_KEYS = ("name", *_ENTITLED)
+_KEYS = ("name", "announced_s", *_ENTITLED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,9 @@ class Reservations:
         The machine.
     from_s, until_s : (K,) float64
         Begin and end, s after the first submission; inf for no end.
+    known_s : (K,) float64
+        Time from which on it closes the machine to jobs that would run into it, s after the first
+        submission.
     """
 
     names: tuple[str, ...]
@@ -51,6 +54,7 @@ class Reservations:
     machine: I4
     from_s: F8
     until_s: F8
+    known_s: F8
 
     @classmethod
     def parse(cls, rows: Sequence[Mapping[str, Any]], name: str = "reservations") -> Reservations:
@@ -61,7 +65,8 @@ class Reservations:
         rows : sequence of mapping
             ``{"name": "course", "machine": [0, 1], "from_s": 3600, "until_s": 7200, "users":
             ["ann"]}``. ``machine`` is one or several; without ``until_s`` there is no end;
-            ``users`` and ``accounts`` are optional.
+            ``users``, ``accounts`` and ``announced_s``, 0 by default and at most ``from_s``, are
+            optional: nobody knows of the window before it is announced.
         name : str
             Name of the rows in messages.
 
@@ -70,7 +75,7 @@ class Reservations:
         InputError
             If a key is unknown or missing, or a value out of its range.
         """
-        columns: list[tuple[int, int, float, float]] = []
+        columns: list[tuple[int, int, float, float, float]] = []
         entitled: dict[str, dict[str, frozenset[str]]] = {}
         for i, row in enumerate(rows):
             machines, from_s, until_s = parse_window(row, f"{name}[{i}]", _KEYS)
@@ -81,6 +86,14 @@ class Reservations:
                 raise InputError(
                     f"{name}[{i}]: {from_s:g} to {until_s:g} s is no time", rule="range"
                 )
+            known_s = row.get("announced_s", 0.0)
+            check(f"{name}[{i}].announced_s", known_s, NotNegative)
+            if known_s > from_s:
+                raise InputError(
+                    f"{name}[{i}]: announced at {known_s:g} s, it begins at {from_s:g} s; announce "
+                    "it by then",
+                    rule="range",
+                )
             if min(machines, default=0) < 0:
                 raise InputError(f"{name}[{i}].machine must be 0 or more", rule="range")
             allowed = entitled.setdefault(row["name"], dict.fromkeys(_ENTITLED, frozenset()))
@@ -88,10 +101,10 @@ class Reservations:
                 check(f"{name}[{i}].{key}", row.get(key), list[str] | None)
                 allowed[key] |= frozenset(row.get(key) or ())
             code = [*entitled].index(row["name"])
-            columns += [(code, machine, from_s, until_s) for machine in machines]
+            columns += [(code, machine, from_s, until_s, known_s) for machine in machines]
         if len(entitled) > MAX_RESERVATIONS:
             raise InputError(f"{len(entitled)} names of reservations; at most {MAX_RESERVATIONS}")
-        codes, machine, begin, end = zip(*columns, strict=True) if columns else ((), (), (), ())
+        codes, machine, begin, end, known = zip(*columns, strict=True) if columns else ((),) * 5
         return cls(
             tuple(entitled),
             tuple(entitled[key]["users"] for key in entitled),
@@ -100,6 +113,7 @@ class Reservations:
             np.array(machine, np.int32),
             np.array(begin, np.float64),
             np.array(end, np.float64),
+            np.array(known, np.float64),
         )
 
     def __len__(self) -> int:
@@ -107,7 +121,12 @@ class Reservations:
 
     def delayed(self, by_s: float) -> Reservations:
         """Return the same reservations, each `by_s` later."""
-        return replace(self, from_s=self.from_s + by_s, until_s=self.until_s + by_s)
+        return replace(
+            self,
+            from_s=self.from_s + by_s,
+            until_s=self.until_s + by_s,
+            known_s=self.known_s + by_s,
+        )
 
     def over_s(self) -> F8:
         """Return the last end of each reservation, (N,) s."""

@@ -12,12 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.workload.schema import ELIGIBLE, RECORDED, SUBMITTED
+from sim.workload.schema import ELIGIBLE, RECORDED, RUNS, SUBMITTED
 from sim.workload.tables import with_column
 
 WITH_RECORDED = ("jobs", "stages", "tasks")
 """Tables that can have recorded times."""
 _COLUMNS = tuple(column.name for column in (*RECORDED, ELIGIBLE, SUBMITTED))
+_DROPPED = (*_COLUMNS, RUNS.name)
 
 
 def shift_recorded(table: pa.Table, zero_s: float) -> pa.Table:
@@ -33,5 +34,5 @@ def drop_recorded(table: Any) -> Any:
     if table is None:
         return None
     if isinstance(table, pa.Table):
-        return table.drop_columns([name for name in _COLUMNS if name in table.column_names])
-    return {name: column for name, column in table.items() if name not in _COLUMNS}
+        return table.drop_columns([name for name in _DROPPED if name in table.column_names])
+    return {name: column for name, column in table.items() if name not in _DROPPED}

@@ -274,6 +274,14 @@ DELAYED_BY: Final = Column(
     "dependency, begin, hold or other; '' if it did not",
     "",
 )
+RUNS: Final = Column(
+    "recorded_runs",
+    CATEGORY,
+    "text",
+    "its runs, if it was requeued, by the log, separated by ;: from when it was free to start, "
+    "start and end, s after its first start, and the nodes; '' for one run",
+    "",
+)
 REASON: Final = Column(
     "reason", CATEGORY, "name", "why it waited last, by its scheduler; '' if unknown or none", ""
 )
@@ -312,6 +320,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         ELIGIBLE,
         SUBMITTED,
         DELAYED_BY,
+        RUNS,
         REASON,
         *BILLING,
         *ARRAY,

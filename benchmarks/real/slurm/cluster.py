@@ -140,6 +140,7 @@ def running(
         processes.step_back([os.getpid()])
         processes.step_back(processes.members(f"{MARK}={folder}"))
         processes.end(f"{MARK}={folder}")
+        processes.end(f"SLURM_CONF={conf}")  # steps of jobs leave their daemon and its environment
         for group in groups:
             group.wait()
             for name in ("faketime_shm", "sem.faketime_sem"):

@@ -107,6 +107,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_window_from", "f8", "*", INPUT),
     ("c_window_until", "f8", "*", INPUT),
     ("c_window_ahead", "i1", "*", INPUT),  # nothing runs into it
+    ("c_window_known", "f8", "*", INPUT),  # when it is announced
     ("c_window_owner", "i4", "*", INPUT),  # its reservation, -1 for none
     ("c_over_s", "f8", "*", INPUT),  # last ends of reservations
     ("c_pool_machine", "i8", "*", INPUT),  # a machine of each pool, if some are reserved
@@ -447,6 +448,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_planned_jobs", "i4", "J:REPLANNED", 0),  # waiting jobs in order
     ("state_plan_jobs", "i4", "J:REPLANNED", 0),  # those of the plan
     ("state_expected_jobs", "i4", "J:REPLANNED", 0),  # running jobs by expected end
+    ("state_ending_jobs", "i4", "J:REPLANNED", 0),  # those that may be preempted first
     ("state_completing_jobs", "i4", "J:REPLANNED", 0),  # ended jobs by the time it takes
     ("state_task_node", "i4", "T:REPLANNED", 0),  # of each slot of a job, from its first task on
     ("state_node_busy", "i1", "U:REPLANNED", 0),  # of slots

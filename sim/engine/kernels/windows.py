@@ -2,8 +2,8 @@
 
 A job may begin on a machine if no window of it is open then, and if it is expected to end before
 the next outage begins. A drain lets it run on. A reservation is a window to all jobs but its own,
-and a job that asks for one is closed out elsewhere. Windows of a machine stand in ``c_window_from``
-and so on, in the order of their begins.
+once it is announced, and a job that asks for one is closed out elsewhere. Windows of a machine
+stand in ``c_window_from`` and so on, in the order of their begins.
 
 Plans and reservations give the expected end. Elsewhere only a limit at which jobs are ended says
 when a job will be over: it counts from the moment at which the job first took room, so that the end
@@ -29,7 +29,7 @@ def is_closed(st, j, machine, begin, end):
     is_open = own < 0
     for i in range(st.c_window0[machine], st.c_window0[machine + 1]):
         since, until, owner = st.c_window_from[i], st.c_window_until[i], st.c_window_owner[i]
-        if begin >= until:
+        if begin >= until or st.c_window_known[i] > st.state_f[NOW]:
             continue
         if owner >= 0 and (st.w_job_may_use[j] >> owner) & 1:
             is_open = is_open or (owner == own and since <= begin and end <= until)

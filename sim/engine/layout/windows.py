@@ -68,6 +68,7 @@ def window_fields(
     end_s = np.concatenate([outages.up_s[rows], reserved.until_s])
     ahead = np.concatenate([outages.kind[rows] == KNOWN_LOST, np.ones(len(reserved), np.bool_)])
     owner = np.concatenate([np.full(len(rows), -1, np.int32), reserved.code])
+    known_s = np.concatenate([np.full(len(rows), -np.inf), reserved.known_s])
     order = np.lexsort((owner, begin_s, machine))
     n_machines = cluster.n_machines if is_needed else 0
     own, may_use = np.full(1, -1, np.int32), np.zeros(1, np.int64)
@@ -85,6 +86,7 @@ def window_fields(
         "c_window_from": begin_s[order],
         "c_window_until": end_s[order],
         "c_window_ahead": ahead[order].astype(np.int8),
+        "c_window_known": known_s[order],
         "c_window_owner": owner[order],
         "c_over_s": np.unique(over_s[np.isfinite(over_s)]),
         "c_pool_machine": pools,
@@ -95,11 +97,11 @@ def window_fields(
 def reserved_sets(cluster: Cluster) -> I8:
     """Return codes of machines, (M,): equal for those of the same windows of reservations."""
     reserved = cluster.reservations
-    windows: list[list[tuple[int, float, float]]] = [[] for _ in range(cluster.n_machines)]
-    rows = zip(reserved.machine, reserved.code, reserved.from_s, reserved.until_s, strict=True)
-    for machine, code, from_s, until_s in sorted(rows):
-        windows[machine].append((code, from_s, until_s))
-    codes: dict[tuple[tuple[int, float, float], ...], int] = {}
+    windows: list[list[tuple[float, ...]]] = [[] for _ in range(cluster.n_machines)]
+    columns = (reserved.code, reserved.from_s, reserved.until_s, reserved.known_s)
+    for machine, *window in sorted(zip(reserved.machine, *columns, strict=True)):
+        windows[machine].append(tuple(window))
+    codes: dict[tuple[tuple[float, ...], ...], int] = {}
     return np.array([codes.setdefault(tuple(w), len(codes)) for w in windows], np.int64)
 
 

@@ -24,6 +24,7 @@ from sim.traces.sacct.jobs import OF_JOBS, Jobs, jobs_table, sort_jobs
 from sim.traces.sacct.options import Options
 from sim.traces.sacct.ran import RUNNING
 from sim.traces.sacct.released import find_releases
+from sim.traces.sacct.requeued import run_columns
 from sim.traces.sacct.resources import gpu_models, licence_counts
 from sim.traces.sacct.selection import NOT_COMPLETED, Selection, select
 from sim.traces.sacct.stages import Stages, known_resources, make_stages, stages_table
@@ -102,6 +103,7 @@ def build_workload(
                 LICENSE_PREFIX + name: _in_all(number.astype(np.float64), jobs)
                 for name, number in licences.items()
             },
+            **run_columns(chosen, jobs),
             **array_columns(arrays, chosen.head_log, jobs.head, jobs.is_array),
             **{
                 LOGGED + column: take_rows(chosen.head_log[column], jobs.head).fill_null("")

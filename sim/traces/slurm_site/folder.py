@@ -23,7 +23,7 @@ FILES: Mapping[str, str] = {
     "assoc.txt": "shares, limits and the tree of accounts: all shares are equal, no limit holds",
     "events.txt": "times at which nodes were down or drained: all are up throughout, but for "
     "drains that slurmctld.log tells",
-    "slurmctld.log": "drains that sacctmgr show event does not list",
+    "slurmctld.log": "drains that sacctmgr show event does not list; when reservations were made",
     "sacct.txt": "jobs",
 }
 """Files of a site, and what is lost without them."""

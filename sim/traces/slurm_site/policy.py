@@ -7,6 +7,7 @@ https://slurm.schedmd.com/preempt.html.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,6 +48,8 @@ EFFECTS = {
     "preempt_youngest_first": "set policy.preemption.victims=last_started",
     "defer": "starts at submission are not simulated anyway: cycles start jobs",
 }
+_CRED_EXPIRE_S = 120
+"""Slurm's default of cred_expire, s: a job that was requeued waits at least so long."""
 BATCH_SCHED_DELAY_S = 3
 """Slurm's default of batch_sched_delay, s."""
 _WEIGHTS = {
@@ -157,6 +160,22 @@ def _preemption(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, A
     kind = options.get("preempttype", "preempt/none")
     if kind in ("preempt/none", ""):
         return None
+    preemption = _preemption_by(kind, folder, partitions)
+    ways = preemption["when"] if preemption else ()
+    if "requeue" in (ways.values() if isinstance(ways, dict) else (ways,)):
+        lifetime = re.search(r"cred_expire=(\d+)", options.get("authinfo", ""))
+        folder.notes.add(
+            "slurm.conf", "AuthInfo=cred_expire",
+            f"a job that was requeued may start again at once, in Slurm after "
+            f"{lifetime[1] if lifetime else _CRED_EXPIRE_S} s",
+        )  # fmt: skip
+    return preemption
+
+
+def _preemption_by(
+    kind: str, folder: Folder, partitions: Mapping[str, Record]
+) -> dict[str, Any] | None:
+    options = folder.conf.options
     mode = _way(options.get("preemptmode", "OFF"))
     if kind == "preempt/partition_prio":
         levels = {name: tier(record) for name, record in partitions.items()}

@@ -14,6 +14,7 @@ from sim.traces.slurm_site.shown import is_set, time_s
 Row = dict[str, Any]
 _STATE = re.compile(r"\[(\S{19})\S*\] update_node: node (\S+) state set to (\S+)")
 """Line of ``slurmctld.log`` with ``LogTimeFormat=iso8601``, which is the default."""
+_CREATED = re.compile(r"\[(\S{19})\S*\] sched: Created reservation=(\S+) ")
 _EXPECTED_FLAGS = ("MAINT", "IGNORE_JOBS", "SPEC_NODES", "ALL_NODES", "FLEX", "OVERLAP", "")
 
 
@@ -21,6 +22,7 @@ def reservations_of(folder: Folder, machines: Mapping[str, int], zero_s: float) 
     """Return the rows of ``cluster.reservations``; times count from `zero_s`."""
     alias = folder.pseudonyms.alias
     rows: list[Row] = []
+    created = [(name, time_s(time)) for time, name in _CREATED.findall(_log(folder))]
     for name, record in folder.reservations.items():
         from_s, until_s = time_s(record.get("starttime", "")), time_s(record.get("endtime", ""))
         nodes = expand(record["nodes"]) if is_set(record.get("nodes")) else []
@@ -41,6 +43,9 @@ def reservations_of(folder: Folder, machines: Mapping[str, int], zero_s: float) 
             continue
         row: Row = {"name": name, "machine": known}
         row |= {"from_s": max(from_s - zero_s, 0.0), "until_s": until_s - zero_s}
+        announced_s = [at for other, at in created if other == name and at and at <= from_s]
+        if announced_s and announced_s[-1] > zero_s:
+            row["announced_s"] = announced_s[-1] - zero_s
         for key in ("users", "accounts"):
             names = record.get(key, "")
             if names.startswith("-"):
@@ -97,12 +102,9 @@ def _event_periods(folder: Folder) -> list[tuple[float, float | None, str, bool]
 
 def _log_periods(folder: Folder) -> list[tuple[float, float | None, str, bool]]:
     """Return the drains and downs that an administrator set, until the state was set anew."""
-    if "slurmctld.log" not in folder.files:
-        return []
-    text = read_bytes(folder.files["slurmctld.log"]).decode("utf-8", "replace")
     open_periods: dict[str, tuple[float, bool]] = {}
     periods: list[tuple[float, float | None, str, bool]] = []
-    for time, nodes, state in _STATE.findall(text):
+    for time, nodes, state in _STATE.findall(_log(folder)):
         at_s = time_s(time)
         if at_s is None:
             continue
@@ -115,3 +117,10 @@ def _log_periods(folder: Folder) -> list[tuple[float, float | None, str, bool]]:
     return periods + [
         (from_s, None, node, is_drain) for node, (from_s, is_drain) in open_periods.items()
     ]
+
+
+def _log(folder: Folder) -> str:
+    """Return the text of the controller's log, "" without one."""
+    if "slurmctld.log" not in folder.files:
+        return ""
+    return read_bytes(folder.files["slurmctld.log"]).decode("utf-8", "replace")

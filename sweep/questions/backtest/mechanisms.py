@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 import policies
-from sim.base.arrays import F8, ranges
 from sim.cluster.allowed import has_tiers
 from sim.cluster.caps import Cap
 from sim.cluster.cluster import Cluster
@@ -21,7 +20,6 @@ from sim.cluster.faults import NO_OUTAGES
 from sim.cluster.reservations import NO_RESERVATIONS
 from sim.engine.plan import NO_LIMIT
 from sim.transforms.parts import rebuild
-from sim.workload.columns import job_stage0
 from sim.workload.delays import submitted_s
 from sim.workload.schema import (
     ARRAY,
@@ -34,8 +32,8 @@ from sim.workload.schema import (
     RUNS_ON,
 )
 from sim.workload.tables import column_or_default, names, values, with_column
-from sim.workload.transform import take_tasks
 from sim.workload.workload import Workload
+from sweep.questions.backtest.attempts import submitted_at
 
 THROTTLE = ARRAY[1].name
 YEAR_S = 365 * 86_400.0
@@ -181,30 +179,8 @@ def _begins(model: Model) -> Model | None:
     free_s = np.where(is_held, submitted_s(workload), workload.columns.job_submit)
     if (free_s == workload.columns.job_submit).all():
         return None
-    return model._replace(workload=_submitted_at(workload, free_s))
-
-
-def _submitted_at(workload: Workload, submit_s: F8) -> Workload:
-    """Return the workload with other times of submission, and so in another order."""
-    rows = np.argsort(submit_s, kind="stable")
-    stage0 = job_stage0(workload)
-    stages = ranges(stage0[rows], stage0[rows + 1])
-    new = np.empty(len(rows), np.int32)
-    new[rows] = np.arange(len(rows), dtype=np.int32)
-    tasks, runs = take_tasks(workload, stages)
-    table = workload.stages.take(pa.array(stages))
-    edges = workload.job_edges
-    for key in ("upstream", "downstream"):
-        edges = with_column(edges, key, new[values(edges, key)])
-    return rebuild(
-        workload,
-        None,
-        runs,
-        jobs=with_column(workload.jobs.take(pa.array(rows)), "submit_s", submit_s[rows]),
-        stages=with_column(table, "job", new[values(table, "job")]),
-        job_edges=edges,
-        **({} if tasks is None else {"tasks": tasks}),
-    )
+    rows = np.argsort(free_s, kind="stable")
+    return model._replace(workload=submitted_at(workload, rows, free_s[rows]))
 
 
 def _dependencies(model: Model) -> Model | None:

@@ -24,6 +24,7 @@ from sim.engine.trials import Trial, features_of, trials
 from sim.state import recorded_state
 from sim.workload.schema import ELIGIBLE, RECORDED
 from sim.workload.tables import column_or_default, names, values
+from sweep.questions.backtest.attempts import with_attempts
 from sweep.questions.backtest.mechanisms import Model, without_each
 from sweep.questions.backtest.starts import find_starts
 
@@ -213,6 +214,7 @@ def _at_once(model: Model) -> Model:
 
 def steps_table(label: str, model: Model, otherwise_s: float) -> pa.Table:
     """Judge a model and the model without each mechanism; return ``steps.parquet``."""
+    model = model._replace(workload=with_attempts(model.workload))
     moments = find_moments(model, cycle_of(model, otherwise_s))
     shared = features_of(*_at_once(model), recorded_state(model.workload, model.cluster))
     tables = [_rows(label, "", model, moments, judge(model, moments))]

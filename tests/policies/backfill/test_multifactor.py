@@ -317,3 +317,24 @@ def test_slurm_takes_the_jobs_in_the_order_of_priority():
         ours = simulated(jobs, policies.build("multifactor_slurm", **qos))
         np.testing.assert_array_equal(ours, simulated(jobs, ByQos(order="priority")))
         assert (ours != simulated(jobs, policies.build("slurm"))).any()
+
+
+def test_jobs_that_may_preempt_others_come_before_them() -> None:
+    """As in Slurm, whatever the priorities: low waits for longer, and top goes first.
+
+    The first job may not be preempted.
+    """
+    jobs = [
+        {"job_id": name, "submit_s": submit_s, "qos": qos, "requested_s": 10.0, "min_tasks": 1,
+         "stages": [{"durations_s": [10.0]}]}
+        for name, submit_s, qos in (("a", 0.0, "high"), ("low", 1.0, "low"), ("top", 2.0, "high"))
+    ]  # fmt: skip
+    preemption = {"by": "qos", "levels": {"high": 1, "low": 0}}
+
+    def order(**options: object) -> list[float]:
+        built = policies.build("multifactor", weight_age=1000.0, qos={"low": 100}, **options)
+        workload = sim.Workload.from_jobs(jobs)
+        return sim.simulate(workload, sim.Cluster.slots(1), built).job_start.tolist()
+
+    assert order(weight_qos=10.0) == [0.0, 10.0, 20.0]
+    assert order(weight_qos=10.0, preemption=preemption) == [0.0, 20.0, 10.0]

@@ -587,6 +587,8 @@ def _reservations(rng: np.random.Generator, n_machines: int) -> list[World]:
             row["until_s"] = from_s + float(rng.choice([1.0, 2.5, 4.0, 9.0]))
             if rng.random() < 0.2:
                 row["users"] = ["u0"]
+            if rng.random() < 0.4:
+                row["announced_s"] = from_s * float(rng.choice([0.5, 1.0]))
             rows.append(row)
     return rows
 

@@ -84,6 +84,7 @@ class Running:
     end_s: int
     nodes: dict[int, int]
     demand: tuple[int, ...] = (1,)
+    job: int = -1
 
 
 @dataclass
@@ -110,6 +111,8 @@ class State:
     openings: Callable[[Job, float], tuple[bool, Sequence[float]]] = lambda job, after: (False, ())
     clock_s: float = 0.0
     weights: Sequence[int] = ()  # of the nodes; empty if all are equal
+    #: whether a job may preempt another one
+    may_preempt: Callable[[int, int], bool] = lambda job, other: False
 
     def closed(self, job: Job, begin: float, end: float) -> set[int]:
         """Return the nodes that are closed to a job between two times."""
@@ -328,7 +331,7 @@ def backfill_cycle(
         if start <= now:
             _take(free, nodes, job.demand, -1)
             state.start(job.name, nodes)
-            running.append(Running(now + job.limit_s, nodes, job.demand))
+            running.append(Running(now + job.limit_s, nodes, job.demand, job.name))
             starts.append((job.name, nodes))
             cycle.started += 1
             continue
@@ -386,7 +389,7 @@ def _plan_job(
         cycle.tried += not counted
         counted = True
         future = now, job, allowed, free, running, settings, may_reserve, max_tasks
-        planned = _will_run(*future, state.weights)
+        planned = _will_run(*future, state.weights, partial(state.may_preempt, job.name))
         if planned is None:
             if later and may_reserve:
                 continue
@@ -422,8 +425,12 @@ def _will_run(
     may_wait: bool,
     max_tasks: Callable[[int], float],
     weights: Sequence[int],
+    may_preempt: Callable[[int], bool],
 ) -> tuple[int, dict[int, int]] | None:
-    """Return when and where a job could start if running jobs end one by one as expected."""
+    """Return when and where a job could start if running jobs end one by one as expected.
+
+    Those that it may preempt count as gone.
+    """
     nodes = choose(free, allowed, job, max_tasks, weights)
     if nodes is not None:
         return now, nodes
@@ -431,7 +438,17 @@ def _will_run(
         return None
     future = [list(have) for have in free]
     freed: set[int] = set()  # nodes on which a job has ended by then
-    ends = sorted(running, key=lambda other: other.end_s)
+    gone = [other for other in running if may_preempt(other.job)]
+    for other in gone:
+        if allowed & set(other.nodes):
+            _take(future, other.nodes, other.demand, 1)
+            freed |= set(other.nodes)
+    if gone:
+        nodes = choose(future, allowed, job, _unless(freed, max_tasks), weights)
+        if nodes is not None:
+            return now + 1, nodes
+    others = [other for other in running if other not in gone]
+    ends = sorted(others, key=lambda other: other.end_s)
     window = step = settings.first_window_s
     aligned = k = 0
     while k < len(ends):
@@ -771,7 +788,7 @@ class Replanning:
                 _take(free, self.nodes[j], (1,), -1)
         completing = {n for j in self.completing for n in self.nodes[j]}
         running = [
-            Running(self.expected_end[j], self.nodes[j], self._demand_of(j))
+            Running(self.expected_end[j], self.nodes[j], self._demand_of(j), j)
             for j in sorted(self.expected_end)
         ]
         hooks = self._start_on, self._is_capped, self._n_by_devices, self._over, self._is_over_jobs
@@ -780,7 +797,9 @@ class Replanning:
         windows = frozenset(absent), self._is_node_closed, self._look_again_at, clock_s
         arrays = [a for j in self.expected_end if (a := self._array_of(j)) >= 0]
         weights = [] if self._is_pool() else self._weights()
-        return State(self._clock(), free, completing, running, *hooks, arrays, *windows, weights)
+        preempts = [self._may_preempt] if self.plan.preemption else []
+        now = self._clock()
+        return State(now, free, completing, running, *hooks, arrays, *windows, weights, *preempts)
 
     def _weights(self):
         cluster = self.world.cluster

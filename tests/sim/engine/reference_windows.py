@@ -25,12 +25,11 @@ class Windows:
         self.absent = set()  # (machine, kind) that is lost or drained
         known = (KNOWN_LOST, KNOWN_DRAINED)
         self.windows = [
-            (m, a, b, kind == KNOWN_LOST, None) for m, a, b, kind in rows if kind in known
+            (m, a, b, kind == KNOWN_LOST, None, -INF) for m, a, b, kind in rows if kind in known
         ]
-        for m, code, a, b in zip(
-            reserved.machine, reserved.code, reserved.from_s, reserved.until_s, strict=True
-        ):
-            row = (int(m), float(a), float(b), True, reserved.names[code])
+        columns = (reserved.code, reserved.from_s, reserved.until_s, reserved.known_s)
+        for m, code, a, b, announced in zip(reserved.machine, *columns, strict=True):
+            row = (int(m), float(a), float(b), True, reserved.names[code], float(announced))
             self.windows.append(row)
             self.outages += [(row[1], row[0], 0, 0), (row[2], row[0], 0, 0)]  # it opens to some job
         self.outages.sort()
@@ -79,8 +78,8 @@ class Windows:
         """Tell whether windows bar job j from machine m, from begin to its expected end."""
         own = self.asks_for[j]
         within = own is None
-        for machine, from_s, until_s, looks_ahead, owner in self.windows:
-            if machine != m:
+        for machine, from_s, until_s, looks_ahead, owner, known_s in self.windows:
+            if machine != m or known_s > self.now:
                 continue
             if owner is not None and owner in self.may_use[j]:
                 within = within or (owner == own and from_s <= begin < until_s and end <= until_s)

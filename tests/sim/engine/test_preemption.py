@@ -372,3 +372,34 @@ def test_same_bits_in_random_worlds():
         assert not result.differs, (number, result.differs)
         n_equal += not result.refused
     assert n_equal >= examples(160) // 2
+
+
+def test_slurm_plans_as_if_those_that_may_be_preempted_were_gone():
+    """w needs all three machines: it is planned for 500 s, when r ends, and takes that of v then.
+
+    So b, of 700 s, does not pass it on the free one. Were v to end at its limit of 1,000 s, it did.
+    """
+
+    def limited(name, submit_s, run_s, limit_s, n=1, qos="normal"):
+        return job(name, submit_s, *[run_s] * n, requested_s=limit_s, qos=qos)
+
+    jobs = [
+        limited("v", 0.0, 900.0, 1000.0, qos="low"),
+        limited("r", 0.0, 500.0, 500.0),
+        limited("w", 20.0, 100.0, 100.0, n=3),
+        limited("b", 40.0, 10.0, 700.0),
+    ]
+    cluster = sim.Cluster.machines(3, cpu=1)
+
+    def started(levels):
+        preemption = {"by": "qos", "levels": levels}
+        policy = policies.build("slurm", interval_s=1, preemption=preemption)
+        result = sim.simulate(sim.Workload.from_jobs(jobs), cluster, policy)
+        return {name: start for name, (start, _) in times(result).items()}
+
+    own = started({"normal": 1, "low": 0})
+    assert 500.0 <= own["w"] < 510.0
+    assert own["b"] > 500.0
+    nobody = started({"normal": 0, "low": 0})
+    assert nobody["w"] > 900.0
+    assert nobody["b"] < 60.0

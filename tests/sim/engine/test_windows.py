@@ -287,6 +287,17 @@ def test_users_and_accounts_may_use_a_reservation_beside_the_rest():
     assert result.task_machine.tolist() == [1, 1, 0, 0]
 
 
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_nobody_knows_of_a_reservation_before_it_is_announced(policy):
+    """a and b would run into the window from 10 s on; it is announced at 2 s: only b waits."""
+    jobs = [job("a", 11.0, 20.0), job("b", 1.0, 20.0, submit_s=2.0)]
+    row = {"name": "r", "machine": 0, "from_s": 10.0, "until_s": 15.0, "users": ["root"]}
+    cluster = sim.Cluster.machines(1, cpu=2)
+    assert reserved(jobs, cluster, policy, row).job_start.tolist() == [15.0, 15.0]
+    known = reserved(jobs, cluster, policy, row | {"announced_s": 2.0})
+    assert known.job_start.tolist() == [0.0, 15.0]
+
+
 def test_a_reservation_may_have_several_windows():
     """From 1 to 3 s and from 6 to 8 s: the third job of 1.5 s waits for the second window."""
     jobs = [job(name, 1.0, 1.5, reservation="r") for name in "ab"]
@@ -366,6 +377,7 @@ def test_a_job_asks_for_a_reservation_that_exists():
         ({"machine": 0, "from_s": 0}, r"reservations\[0\].name must be"),
         ({"name": "r", "machine": 0, "from_s": 4, "until_s": 4}, "4 to 4 s is no time"),
         ({"name": "r", "machine": 0, "from_s": 0, "users": "ann"}, "users must be"),
+        ({"name": "r", "machine": 0, "from_s": 4, "announced_s": 5}, "announce it by then"),
         ({"name": "r", "machine": 0, "from_s": 0, "who": 1}, "unknown key 'who'"),
     ],
 )

@@ -67,6 +67,7 @@ RESERVATION = """ReservationName=mend StartTime=2026-03-01T10:00:00 EndTime=2026
    Users=root Accounts=(null) State=INACTIVE
 """
 LOG = """[2026-03-01T09:10:00.000] update_node: node n2 state set to DRAINING
+[2026-03-01T09:20:00.000] sched: Created reservation=mend users=root nodes=big,g1 cores=20
 [2026-03-01T09:40:00.000] update_node: node n2 state set to IDLE
 """
 
@@ -201,9 +202,9 @@ def test_without_enforcement_no_limit_holds(tmp_path):
 
 def test_windows_count_from_the_first_submission(tmp_path):
     cluster = site(tmp_path).cluster
-    assert cluster["reservations"] == [
-        {"name": "mend", "machine": [2, 3], "from_s": 3600, "until_s": 7200, "users": ["root"]}
-    ]
+    times = {"from_s": 3600, "until_s": 7200, "announced_s": 1200}
+    row = {"name": "mend", "machine": [2, 3], **times, "users": ["root"]}
+    assert cluster["reservations"] == [row]
     assert cluster["outages"] == [{"machine": 1, "from_s": 600, "until_s": 2400, "drain": True}]
 
 
@@ -262,8 +263,10 @@ def test_what_cycles_leave_out(tmp_path):
 
 
 def test_preemption_by_qos(tmp_path):
-    conf = CONF + "PreemptType=preempt/qos\nPreemptMode=REQUEUE\n"
-    assert site(tmp_path, slurm_conf=conf).policy["preemption"] == {
+    conf = CONF + "PreemptType=preempt/qos\nPreemptMode=REQUEUE\nAuthInfo=cred_expire=600\n"
+    known = site(tmp_path, slurm_conf=conf)
+    assert any("cred_expire" in line and "after 600 s" in line for line in map(str, known.notes))
+    assert known.policy["preemption"] == {
         "by": "qos", "levels": {"normal": 0, "high": 1, "quick": 0}, "grace_s": 0.0,
         "when": {"normal": "requeue", "high": "cancel", "quick": "requeue"},
     }  # fmt: skip
@@ -396,7 +399,8 @@ def test_the_verb_writes_options_and_aliases(tmp_path, capsys):
     assert "4 nodes, 28 CPUs, 2 GPUs" in capsys.readouterr().out
     written = [p for p in out.rglob("*") if p.is_file()]
     assert {p.name for p in written} >= {"site.yaml", "not_understood.txt", "jobs.parquet"}
-    assert not [p for p in written if b"ann" in p.read_bytes().replace(b"channel", b"")]
+    texts = [p.read_bytes().replace(b"channel", b"").replace(b"announced", b"") for p in written]
+    assert not [text for text in texts if b"ann" in text]
     table = json.loads(aliases.read_text())
     assert table["account"] == {"sub": "account1", "lab": "account2"}
     assert Pseudonyms(aliases).alias("account", "lab") == "account2"

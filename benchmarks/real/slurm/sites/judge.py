@@ -19,19 +19,18 @@ import numpy as np
 import policies
 from benchmarks.real import page
 from benchmarks.real.slurm.sites import plan, what_if
-from benchmarks.real.slurm.sites.plan import SiteRun
+from benchmarks.real.slurm.sites.plan import FREE, NEAREST, STEPS, WHAT_IF, SiteRun
 from benchmarks.real.slurm.sites.twin import ALL, N_SEEDS, partitions, recorded_s, simulated_s
 from sim.cluster.cluster import Cluster
 from sim.traces.sites.site import Site
 from sim.traces.slurm_site.site import read_site
 from sweep.grid import clusters
 from sweep.questions.backtest import nearest, steps
+from sweep.questions.backtest.attempts import with_attempts
 from sweep.questions.backtest.audit import audit
 from sweep.questions.backtest.logged_jobs import logged_jobs
 from sweep.questions.backtest.mechanisms import Model
 
-STEPS, FREE, WHAT_IF, NEAREST = "site steps", "site free", "site what-if", "site nearest"
-"""Parts of the table."""
 N_OTHERS = 10
 """Simulations of each policy that is compared."""
 
@@ -60,6 +59,7 @@ _SCHEDULER = (
 def judge_steps(run: SiteRun, site: Site) -> dict[str, Any]:
     """Try the twin in each state that a run's log shows."""
     model = _model(site)
+    model = model._replace(workload=with_attempts(model.workload))
     moments = steps.find_moments(model, steps.cycle_of(model, 1.0))
     judged = steps.judge(model, moments)
     return {

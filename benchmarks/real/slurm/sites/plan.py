@@ -25,6 +25,8 @@ JUDGED = {
 """Workloads on which nothing is developed."""
 WORKLOADS = DEVELOPED | JUDGED
 N_RUNS = 2
+STEPS, FREE, WHAT_IF, NEAREST = "site steps", "site free", "site what-if", "site nearest"
+"""Parts of the table of the page: what is judged."""
 KEPT = Path(__file__).resolve().parents[4] / "tests" / "real" / "sites"
 """Folder of the runs in the project."""
 

@@ -38,9 +38,9 @@ def waits_s(folder: Path, change: str, n_seeds: int) -> tuple[float, float]:
         with contextlib.redirect_stdout(io.StringIO()):
             sim_main(["site", str(folder), "--out", str(twin)])
             done = sweep.run(
-                "--config-dir", str(twin), "trace=site", "policy=site", word(change, folder),
+                "trace=site", "policy=site", word(change, folder),
                 "what_if.restore=null", f"seed=range(0,{n_seeds})", "launcher=inline",
-                "tracking=none", f"paths.results={scratch}",
+                "tracking=none", f"paths.results={scratch}", config_dir=str(twin),
             )  # fmt: skip
         cells = done.cells
     column = next(name for name in cells.columns if name.startswith(KEY))
@@ -60,7 +60,7 @@ def word(change: str, folder: Path) -> str:
         return f"{KEY}load=user={words[0]}:2"
     if kind == "qos":
         name = words[1].replace("PerUser", "PU")
-        return f"'{KEY}qos={words[0]}:{name}={words[2]}'"
+        return f"{KEY}qos='{words[0]}:{name}={words[2]}'"
     site = read_site(folder)
     if kind == "nodes":
         return f"{KEY}cluster.shape={_flow(more_nodes(site, *words))}"
@@ -96,14 +96,14 @@ def moved(site: Site, nodes: str, source: str, target: str) -> list[dict[str, An
 def with_maintenance(
     site: Site, folder: Path, nodes: str, from_s: str, until_s: str, announced_s: str
 ) -> list[dict[str, Any]]:
-    """Return the reservations with one more, which the twin knows from the beginning on."""
-    del announced_s
+    """Return the reservations with one more."""
     about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     zero_s = submissions.generate(shape.read(about["shape"]), about["seed"])[0].at_s
     machines = {node.name: i for i, node in enumerate(site.nodes)}
     row = {
         "name": "added", "machine": [machines[name] for name in expand(nodes)],
         "from_s": float(from_s) - zero_s, "until_s": float(until_s) - zero_s, "users": ["root"],
+        "announced_s": max(float(announced_s) - zero_s, 0.0),
     }  # fmt: skip
     return [*site.cluster.get("reservations", ()), row]
 

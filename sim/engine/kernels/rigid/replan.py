@@ -20,7 +20,7 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.caps import PASSES, WITHIN, is_over_running
 from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
-from sim.engine.kernels.features import CAPS, GANGS, PINS, WINDOWS
+from sim.engine.kernels.features import CAPS, GANGS, PINS, PREEMPTS, WINDOWS
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over, over_to_start, waits_for_cap
@@ -49,6 +49,7 @@ from sim.engine.kernels.rigid.replan_ends import (
     begin_ends,
     choose_after,
     expected_start,
+    list_gone,
     may_start_by,
 )
 from sim.engine.kernels.rigid.replan_events import (
@@ -401,6 +402,8 @@ def _plan_job(st, now, j, may_wait):
     if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
         return NEVER, was_tried
     several = is_heterogeneous(st, j)
+    if PREEMPTS:
+        list_gone(st, j)
     begin_ends(st, j)
     begin_search(st)
     while True:

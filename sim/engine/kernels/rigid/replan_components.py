@@ -11,8 +11,9 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.choosing.choice import acquire_devices
 from sim.engine.kernels.choosing.devices import n_by_devices, release
 from sim.engine.kernels.components import end_component, first_component
-from sim.engine.kernels.features import CHOOSES
+from sim.engine.kernels.features import CHOOSES, PREEMPTS
 from sim.engine.kernels.rigid.replan_ends import (
+    ending_jobs,
     first_vacated,
     fits_now,
     has_allowed,
@@ -24,6 +25,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     KILL_WAIT,
     LINEAR,
     N_EXPECTED,
+    N_GONE,
     ROOM_BY,
 )
 from sim.engine.kernels.state import CONSTRAINED
@@ -156,10 +158,17 @@ def expected_together(st, now, j, may_wait):
     n_least = 0 if may_fit_now else least_ended(st, j)  # before that the first does not fit
     if n_least < 0:
         return NEVER
-    running, future = st.state_expected_jobs, st.state_node_ended
+    running, future = ending_jobs(st), st.state_node_ended
     first, n = st.p_replan[FIRST_WINDOW], st.state_replan[N_EXPECTED]
     window, aligned, i = first, 0, 0
     future[:] = st.state_node_now
+    if PREEMPTS and st.state_replan[N_GONE] > 0:
+        while i < st.state_replan[N_GONE]:
+            i += 1
+            if has_allowed(st, i - 1):
+                _vacate(st, i - 1, future)
+        if choose_together(st, j, future, False):
+            return now + 1
     while i < n:
         last = NEVER
         while i < n:
@@ -170,9 +179,7 @@ def expected_together(st, now, j, may_wait):
             if aligned == 0:
                 aligned = end + first - end % first
             last = end
-            for k in range(first_vacated(st, i - 1), st.state_vacated_end[i - 1]):
-                for r in range(len(st.state_wants)):
-                    future[st.state_vacated_node[k], r] = st.state_vacated_free[k, r]
+            _vacate(st, i - 1, future)
             if i < n and st.state_job_expected_end[running[i]] > aligned + window:
                 break  # by the next running job, wherever it runs
         if last == NEVER:
@@ -184,6 +191,14 @@ def expected_together(st, now, j, may_wait):
         if i >= n_least and choose_together(st, j, future, False):
             return last if last > now else max(last + st.p_replan[KILL_WAIT], now + 1)
     return NEVER
+
+
+@part
+def _vacate(st, i, future):
+    """Set what is free on the nodes of running job `i` once it, and those before it, have ended."""
+    for k in range(first_vacated(st, i), st.state_vacated_end[i]):
+        for r in range(len(st.state_wants)):
+            future[st.state_vacated_node[k], r] = st.state_vacated_free[k, r]
 
 
 @part

@@ -8,13 +8,14 @@ out once, as far as tries look ahead.
 
 # mypy: disable-error-code="no-untyped-def"
 
-from sim.base.jit import inlined, part
+from sim.base.jit import inlined, late, part
 from sim.engine.kernels.choosing.devices import n_by_devices
 from sim.engine.kernels.components import first_component, is_heterogeneous
-from sim.engine.kernels.features import CHOOSES
+from sim.engine.kernels.features import CHOOSES, PREEMPTS
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
     choose_nodes,
+    forget_ends,
     job_demand,
     job_width,
     n_together,
@@ -27,12 +28,37 @@ from sim.engine.kernels.rigid.replan_registers import (
     LIKE,
     LINEAR,
     N_EXPECTED,
+    N_GONE,
     N_KNOWN,
     N_OPEN,
     N_PASSED,
     ROOM_BY,
 )
 from sim.engine.kernels.state import CONSTRAINED, UNIT
+
+may_preempt = late("sim.engine.kernels.preemption.units.may_preempt", PREEMPTS)
+
+
+@inlined
+def ending_jobs(st):
+    """Return the running jobs in the order in which they count as ended."""
+    return st.state_ending_jobs if PREEMPTS else st.state_expected_jobs
+
+
+@part
+def list_gone(st, j):
+    """List the running jobs that job `j` may preempt, then the others, by expected end."""
+    jobs, order, k, is_other_order = st.state_expected_jobs, st.state_ending_jobs, 0, False
+    for is_kept in range(2):
+        for i in range(st.state_replan[N_EXPECTED]):
+            if may_preempt(st, j, jobs[i]) != (is_kept == 1):
+                is_other_order |= order[k] != jobs[i]
+                order[k] = jobs[i]
+                k += 1
+        if is_kept == 0:
+            st.state_replan[N_GONE] = k
+    if is_other_order:
+        forget_ends(st)
 
 
 @inlined
@@ -72,8 +98,9 @@ def may_start_by(st, j, time):
     later. Of one job the time only gets later.
     """
     i, by, allowed = st.state_replan[N_PASSED], st.state_node_by, st.state_node_allowed
-    row, running, n = st.state_replan[LIKE], st.state_expected_jobs, st.state_replan[N_EXPECTED]
-    while i < n and st.state_job_expected_end[running[i]] <= time:
+    row, running, n = st.state_replan[LIKE], ending_jobs(st), st.state_replan[N_EXPECTED]
+    n_gone = st.state_replan[N_GONE] if PREEMPTS else 0
+    while i < n and (i < n_gone or st.state_job_expected_end[running[i]] <= time):
         if i == st.state_like_ended[row]:
             _end_next(st, j)
         for k in range(first_vacated(st, i), st.state_vacated_end[i]):
@@ -91,16 +118,20 @@ def expected_start(st, now, j, may_wait):
 
     Now, or at the expected end of a running job; -1 if it can't. Reservations are not looked at.
     Ends are taken together in windows, the first from the first running job on that has an allowed
-    node: a window ends with one that has, if the next one ends later.
+    node: a window ends with one that has, if the next one ends later. Jobs that it may preempt
+    count as gone, as in Slurm: where that suffices, it is planned at once.
     """
     if st.state_replan[ROOM_BY] >= job_width(st, j) and fits_now(st, j):
         return now, 0
     if not may_wait:
         return NEVER, 0
+    n_gone = st.state_replan[N_GONE] if PREEMPTS else 0
+    if n_gone > 0 and _fits_after(st, j, n_gone):
+        return now + 1, n_gone
     n_least, n = least_ended(st, j), st.state_replan[N_EXPECTED]
     if n_least < 0:
         return NEVER, 0
-    first, i = st.p_replan[FIRST_WINDOW], _next_allowed(st, 0)
+    first, i = st.p_replan[FIRST_WINDOW], _next_allowed(st, n_gone)
     aligned = _end_of(st, i)
     aligned += first - aligned % first
     window = first
@@ -118,10 +149,18 @@ def expected_start(st, now, j, may_wait):
 @part
 def fits_now(st, j):
     """Tell whether job `j` fits the allowed nodes before any running job ends."""
+    return _fits_after(st, j, 0)
+
+
+@part
+def _fits_after(st, j, n_ended):
+    """Tell whether job `j` fits the allowed nodes after the first running jobs have ended."""
     room, row = 0, st.state_replan[LIKE]
     for k in range(st.state_replan[N_OPEN]):
         node = st.state_open[k]
         room += st.state_node_allowed[node] * st.state_node_first[row, node]
+    for i in range(n_ended):
+        room += _gained(st, j, i)
     return room >= n_together(st, j)
 
 
@@ -177,7 +216,7 @@ def _last_by(st, i, time):
 @part
 def _end_of(st, i):
     """Return the expected end of the `i`-th running job, s."""
-    return st.state_job_expected_end[st.state_expected_jobs[i]]
+    return st.state_job_expected_end[ending_jobs(st)[i]]
 
 
 @part
@@ -262,7 +301,7 @@ def _fits_more(st, n_tasks, k):
 def _list_next(st):
     """List the nodes of the next running job, with what is free on each once it has ended."""
     i, nodes, future = st.state_replan[N_KNOWN], st.state_task_node, st.state_node_future
-    other, k = st.state_expected_jobs[i], first_vacated(st, i)
+    other, k = ending_jobs(st)[i], first_vacated(st, i)
     first = st.w_stage_task0[st.w_job_stage0[other]]
     end, c, n_left = first + job_width(st, other), first_component(st, other), 0
     several = is_heterogeneous(st, other)

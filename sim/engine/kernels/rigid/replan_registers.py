@@ -47,6 +47,7 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     N_STARTED,
     IS_CHANGED,  # jobs or nodes have, since its part began
     IS_FULL,  # it tries no further jobs
+    N_GONE,  # running jobs that the job in question may preempt: they come first
     N_KNOWN,  # running jobs of which it is listed what they vacate
     LIKE,  # row of what is kept for jobs like the one in question
     N_PASSED,  # running jobs that end by the time it is tried at
@@ -58,8 +59,8 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     N_USABLE,
     ROOM_BY,  # its tasks that fit the allowed nodes then
     RESERVED_FROM,  # begin of the last reservation, clock, s; -1: a job has started since
-) = range(33)
-N_STATE = 33
+) = range(34)
+N_STATE = 34
 
 # state_replan_s
 REQUESTED, WAKE, BEGUN = range(3)

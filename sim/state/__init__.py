@@ -14,6 +14,7 @@ from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.engine.plan.state import State
+from sim.state.spread import Ran, spread
 from sim.workload.node_names import NODE_LIST, expand
 from sim.workload.schema import RECORDED
 from sim.workload.tables import column_or_default
@@ -81,15 +82,41 @@ def _machines(workload: Workload, cluster: Cluster) -> tuple[I4, Mask]:
     columns = workload.columns
     row = {name: i for i, name in enumerate(cluster.names) if name}
     lists = workload.stages[NODE_LIST].to_pylist()
-    job_stage0 = columns.job_stage0
-    machine = np.full(columns.n_tasks, -1, np.int32)
-    is_known = np.zeros(workload.n_jobs, np.bool_)
-    first: I8 = columns.stage_task0[job_stage0]
-    for j, (begin, end) in enumerate(zip(first[:-1].tolist(), first[1:].tolist(), strict=True)):
-        stages = range(int(job_stage0[j]), int(job_stage0[j + 1]))
+    stage0, task0 = columns.job_stage0, columns.stage_task0[columns.job_stage0]
+    n_tasks = columns.job_n_tasks
+    start_s, finish_s = (column_or_default(workload.jobs, column) for column in RECORDED)
+    is_known = ~np.isnan(start_s)
+    machines: list[tuple[int, ...]] = []
+    for j in range(workload.n_jobs):
+        stages = range(int(stage0[j]), int(stage0[j + 1]))
         names = dict.fromkeys(name for g in stages for name in expand(lists[g] or ""))
-        known = [row[name] for name in names if name in row]
-        if 0 < len(known) == len(names) <= end - begin:
-            machine[begin : begin + len(known)] = known
-            is_known[j] = True
+        known = sorted(row[name] for name in names if name in row)
+        is_known[j] &= 0 < len(known) == len(names) <= n_tasks[j]
+        machines.append(tuple(known))
+    jobs = np.flatnonzero(is_known)
+    ran = Ran(
+        start_s[jobs],
+        np.where(np.isnan(finish_s), np.inf, finish_s)[jobs],
+        [machines[j] for j in jobs.tolist()],
+        n_tasks[jobs],
+        columns.stage_demand[stage0[jobs]],
+    )
+    machine = np.full(columns.n_tasks, -1, np.int32)
+    weight = np.array(cluster.weights or (1,), np.int64)
+    weight = weight[cluster.machine_class] if cluster.weights else np.repeat(weight, len(row))
+    own = spread(ran, _capacity(workload, cluster), weight)
+    for j, nodes in zip(jobs.tolist(), own, strict=True):
+        at = np.repeat([*nodes], [*nodes.values()])[: n_tasks[j]]
+        machine[task0[j] : task0[j] + len(at)] = at
     return machine, is_known
+
+
+def _capacity(workload: Workload, cluster: Cluster) -> I8:
+    """Return the capacity of machines in quanta, of the resources of the workload."""
+    columns = workload.columns
+    capacity = np.full((len(cluster.capacity), len(columns.resources)), np.inf)
+    for r, name in enumerate(columns.resources):
+        if name in cluster.resources:
+            capacity[:, r] = cluster.capacity[:, cluster.resources.index(name)]
+    quanta: I8 = np.minimum(capacity / columns.quantum + 1e-6, 2**60).astype(np.int64)
+    return quanta

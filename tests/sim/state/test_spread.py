@@ -1,0 +1,63 @@
+"""Tasks of gangs on the nodes that a log names, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sim.state.spread import Nodes, Ran, spread
+
+
+def placed(
+    jobs: list[tuple[float, float, tuple[int, ...], int]],
+    capacity: list[int],
+    weight: list[int] | None = None,
+) -> list[Nodes]:
+    """Place jobs (start, end, machines, tasks of one CPU) on machines of so many CPUs."""
+    start_s, finish_s, machines, n_tasks = zip(*jobs, strict=True)
+    ran = Ran(
+        np.array(start_s), np.array(finish_s), machines, np.array(n_tasks),
+        np.ones((len(jobs), 1), np.int64),
+    )  # fmt: skip
+    weights = np.array(weight or [1] * len(capacity))
+    return spread(ran, np.array(capacity)[:, None], weights)
+
+
+def test_all_room_of_the_first_nodes_and_the_rest_on_the_last() -> None:
+    jobs = [(0.0, 9.0, (0,), 3), (1.0, 9.0, (0, 1), 4)]
+    assert placed(jobs, [4, 4])[1] == {0: 1, 1: 3}
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [
+        ([1, 1, 1, 1], {2: 4, 0: 1}),  # neither suffices: the row with more room first
+        ([1, 1, 5, 1], {0: 2, 2: 3}),  # 0 is of the least weight
+        ([9, 1, 1, 1], {2: 4, 0: 1}),
+    ],
+)
+def test_by_weight_then_by_consecutive_best_fit(weight: list[int], expected: Nodes) -> None:
+    assert placed([(0.0, 9.0, (0, 2), 5)], [2, 9, 4, 9], weight) == [expected]
+
+
+def test_of_one_time_those_that_leave_nothing_open_go_first() -> None:
+    jobs = [(0.0, 9.0, (0, 1), 4), (0.0, 9.0, (0,), 3)]
+    assert placed(jobs, [4, 4]) == [{0: 1, 1: 3}, {0: 3}]
+
+
+def test_tasks_change_places_where_a_later_job_lacks_room() -> None:
+    """The gang had 3 tasks on 0, as far as its start tells; the last job says that it had 1."""
+    jobs = [(0.0, 9.0, (0, 1), 4), (1.0, 9.0, (0,), 2)]
+    assert placed(jobs, [3, 4]) == [{0: 1, 1: 3}, {0: 2}]
+
+
+def test_they_change_places_only_where_there_was_room_ever_since() -> None:
+    """Until 5 s a job held machine 1, so the gang can have had one task there, and no more."""
+    jobs = [(0.0, 5.0, (1,), 3), (1.0, 9.0, (0, 1), 4), (6.0, 9.0, (0,), 2)]
+    own = placed(jobs, [3, 4])
+    assert own[1] == {0: 3, 1: 1}
+    assert own[2] == {0: 2}  # which does not fit: the log is not of this cluster
+
+
+def test_rigid_jobs_have_as_many_tasks_on_each_node() -> None:
+    assert placed([(0.0, 9.0, (1, 3), 2)], [1, 1, 1, 1]) == [{1: 1, 3: 1}]
