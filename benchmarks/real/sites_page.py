@@ -59,12 +59,15 @@ def _steps(rows: Sequence[Row]) -> str:
             key: sum(row[key] for row in mine)
             for key in ("starts", "found", "false_starts", "quiet", "quiet_kept")
         }
-        found, false = total["found"] / total["starts"], total["false_starts"] / total["starts"]
-        kept = total["quiet_kept"] / max(total["quiet"], 1)
-        holds = found >= 0.95 and false <= 0.05 and kept >= 0.99
+        found_share, false = (
+            total["found"] / total["starts"],
+            total["false_starts"] / total["starts"],
+        )
+        kept_share = total["quiet_kept"] / max(total["quiet"], 1)
+        holds = found_share >= 0.95 and false <= 0.05 and kept_share >= 0.99
         lines.append((
-            shape, len(mine), total["starts"], percent(found), percent(false), total["quiet"],
-            percent(kept), _yes(holds),
+            shape, len(mine), total["starts"], percent(found_share), percent(false), total["quiet"],
+            percent(kept_share), _yes(holds),
         ))  # fmt: skip
     head = ("steps of", "runs", "starts", "found", "false", "quiet moments", "kept")
     return markdown((*head, "95, 5, 99 %"), lines)
@@ -139,9 +142,9 @@ def _what_ifs(rows: Sequence[Row]) -> str:
 
 def _nearest(rows: Sequence[Row]) -> str:
     n_right = sum(row["nearest"] == "site" for row in rows)
-    others = [f"{row['run']} ({row['nearest']})" for row in rows if row["nearest"] != "site"]
+    missed = [f"{row['run']} ({row['nearest']})" for row in rows if row["nearest"] != "site"]
     text = f"Nearest: the site's own policy in {n_right} of {len(rows)} runs (nine of ten wanted)"
-    return text + (f"; not in {', '.join(others)}." if others else ".")
+    return text + (f"; not in {', '.join(missed)}." if missed else ".")
 
 
 def _yes(holds: bool) -> str:

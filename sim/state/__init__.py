@@ -106,8 +106,8 @@ def _machines(workload: Workload, cluster: Cluster) -> tuple[I4, Mask]:
     weight = weight[cluster.machine_class] if cluster.weights else np.repeat(weight, len(row))
     own = spread(ran, _capacity(workload, cluster), weight)
     for j, nodes in zip(jobs.tolist(), own, strict=True):
-        at = np.repeat([*nodes], [*nodes.values()])[: n_tasks[j]]
-        machine[task0[j] : task0[j] + len(at)] = at
+        placed = np.repeat([*nodes], [*nodes.values()])[: n_tasks[j]]
+        machine[task0[j] : task0[j] + len(placed)] = placed
     return machine, is_known
 
 

@@ -155,21 +155,25 @@ class _Spread:
     def had_room(self, job: int, machine: int) -> bool:
         """Tell whether a machine had room for one more task of a job ever since it started."""
         ran, since_s = self.ran, self.ran.start_s[job]
-        there = [
+        overlapping = [
             (ran.start_s[j], ran.finish_s[j], own[machine] * ran.demand[j])
             for j, own in enumerate(self.nodes)
             if machine in own and ran.finish_s[j] > since_s
         ]
         return all(
             _room(
-                self.capacity[machine] - sum(use for a, b, use in there if a <= time_s < b),
+                self.capacity[machine] - sum(use for a, b, use in overlapping if a <= time_s < b),
                 ran.demand[job],
             )
-            for time_s in {since_s, *(a for a, _, _ in there if a > since_s)}
+            for time_s in {since_s, *(a for a, _, _ in overlapping if a > since_s)}
         )
 
 
 def _room(free: I8, demand: I8) -> int:
     """Return how many of a demand fit."""
-    asked = demand > 0
-    return max(int((free[asked] // demand[asked]).min()), 0) if asked.any() else 2**31
+    is_demanded = demand > 0
+    return (
+        max(int((free[is_demanded] // demand[is_demanded]).min()), 0)
+        if is_demanded.any()
+        else 2**31
+    )

@@ -43,7 +43,9 @@ def reservations_of(folder: Folder, machines: Mapping[str, int], zero_s: float) 
             continue
         row: Row = {"name": name, "machine": known}
         row |= {"from_s": max(from_s - zero_s, 0.0), "until_s": until_s - zero_s}
-        announced_s = [at for other, at in created if other == name and at and at <= from_s]
+        announced_s = [
+            time_s for other, time_s in created if other == name and time_s and time_s <= from_s
+        ]
         if announced_s and announced_s[-1] > zero_s:
             row["announced_s"] = announced_s[-1] - zero_s
         for key in ("users", "accounts"):

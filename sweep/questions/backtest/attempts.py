@@ -71,8 +71,8 @@ def with_attempts(workload: Workload) -> Workload:
     place = stages.column_names.index(NODE_LIST)
     stages = stages.set_column(place, NODE_LIST, pa.array(lists, pa.string()))
     tasks = other.runs.table() if other.in_runs else other.tasks
-    of_job = job[values(tasks, "stage")]
-    ran_s = np.where(is_part[of_job], (finish_s - start_s)[of_job], values(tasks, "duration_s"))
+    task_job = job[values(tasks, "stage")]
+    ran_s = np.where(is_part[task_job], (finish_s - start_s)[task_job], values(tasks, "duration_s"))
     tasks = with_column(tasks, "duration_s", ran_s)
     return rebuild(other, None, jobs=jobs, stages=stages, tasks=tasks)
 

@@ -438,17 +438,17 @@ def _will_run(
         return None
     future = [list(have) for have in free]
     freed: set[int] = set()  # nodes on which a job has ended by then
-    gone = [other for other in running if may_preempt(other.job)]
-    for other in gone:
+    preemptable = [other for other in running if may_preempt(other.job)]
+    for other in preemptable:
         if allowed & set(other.nodes):
             _take(future, other.nodes, other.demand, 1)
             freed |= set(other.nodes)
-    if gone:
+    if preemptable:
         nodes = choose(future, allowed, job, _unless(freed, max_tasks), weights)
         if nodes is not None:
             return now + 1, nodes
-    others = [other for other in running if other not in gone]
-    ends = sorted(others, key=lambda other: other.end_s)
+    staying = [other for other in running if other not in preemptable]
+    ends = sorted(staying, key=lambda other: other.end_s)
     window = step = settings.first_window_s
     aligned = k = 0
     while k < len(ends):
