@@ -83,7 +83,9 @@ from sim.engine.kernels.state import (
     N_LIMITED,
     N_SERVICE,
     N_URGENT,
+    NEXT_MOMENT,
     NEXT_OUTAGE,
+    NEXT_PIN,
     NOW,
     REFINE_AT,
     RESERVATIONS,
@@ -113,7 +115,7 @@ next_wake = late("sim.engine.kernels.rigid.replan.next_wake", REPLANS)
 dispatch_reserved = late("sim.engine.kernels.rigid.reserve.dispatch_reserved", RESERVES)
 
 MAX_IDLE_TICKS = 10_000
-"""Deadlock limit: timer ticks in a row with nothing running, arriving or started."""
+"""Deadlock limit: ticks or polls in a row with nothing running, arriving or started."""
 
 
 @jit
@@ -138,6 +140,8 @@ def run(st, changed, n_changed):
             _dispatch(st)
             if PINS and st.state_i[TRIES]:
                 return TRIED
+            if REPLANS:
+                _count_idle(st)
         if VARIABLE_ENDS:
             update_rates(st)
             drop_stale(st)
@@ -287,7 +291,7 @@ def _tick(st):
 
 @part
 def _count_idle(st):
-    """Count the ticks in a row with nothing left that could change anything."""
+    """Count the ticks, and polls of a planner, in a row with nothing left to change anything."""
     idle = st.state_i[N_FIN] == 0 and next_arrival(st) == math.inf
     if ENFORCES:
         idle = idle and st.state_i[N_LIMITED] == 0
@@ -295,6 +299,9 @@ def _count_idle(st):
         idle = idle and st.state_i[NEXT_OUTAGE] == len(st.w_outage_time)
     if CAPS:
         idle = idle and st.state_f[CAP_TICK] == math.inf
+    if PINS:
+        idle = idle and st.state_i[NEXT_PIN] == len(st.w_pin_s)
+        idle = idle and st.state_i[NEXT_MOMENT] == len(st.w_moment_s)
     st.state_i[IDLE_TICKS] = st.state_i[IDLE_TICKS] + 1 if idle else 0
 
 

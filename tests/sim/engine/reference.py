@@ -219,7 +219,9 @@ class _Run(
         while not self._is_over():
             coming_s = self._next_event()
             self.idle_ticks = self.idle_ticks + 1 if coming_s == INF else 0
-            self.now = max(self.now, min(self.timer, self.refine_at, coming_s))
+            plans = self.plan.replan and self._has_begun()
+            poll_s = self._next_wake() if plans else INF
+            self.now = max(self.now, min(self.timer, self.refine_at, coming_s, poll_s))
             assert self.now < INF, "stuck"
             assert self.idle_ticks <= MAX_IDLE_TICKS, "stuck"
             for entry in sorted(e for e in self.running if e[0] <= self.now):
@@ -270,7 +272,7 @@ class _Run(
         )
 
     def _next_event(self):
-        """Return the next time at which anything happens, other than a tick."""
+        """Return the next time at which anything happens, other than a tick or poll."""
         times = [self.cap_tick] + [e[0] for e in self.running]
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
@@ -279,7 +281,6 @@ class _Run(
         times += [row[0] for row in self.leaving]
         times += [self._limit_end(j) for j in range(self.n_jobs)]
         times += [time for g in range(len(self.size)) if (time := self._opening(g)) > self.now]
-        times += [self._next_wake()] if self.plan.replan and self._has_begun() else []
         times += [self._next_pin()]
         return min(times)
 
