@@ -43,13 +43,11 @@ def hold_machines(st, g):
     For the slots of a gang that waits. None if it waits for the cap of its organisation.
     """
     n_machines, j = len(st.state_mach_held), st.w_stage_job[g]
-    if GANGS and is_waiting_gang(st, j):
-        n_left, is_capped = st.w_job_min_tasks[j], not gang_within_cap(st, j)
-    else:
-        n_left = st.w_stage_task0[g + 1] - st.w_stage_task0[g] - st.state_stage_next[g]
-        is_capped = not within_cap(st, j, st.w_stage_demand, g, 1)
-    if is_capped:
+    if _is_capped(st, g):
         return
+    n_left = st.w_stage_task0[g + 1] - st.w_stage_task0[g] - st.state_stage_next[g]
+    if GANGS and is_waiting_gang(st, j):
+        n_left = st.w_job_min_tasks[j]
     for machine in range(n_machines):
         st.state_mach_shortfall[machine] = _shortfall(st, g, machine)
     for _ in range(min(st.state_i[HELD_MACHINES], n_left)):
@@ -61,6 +59,24 @@ def hold_machines(st, g):
             return
         st.state_mach_held[best] = 1
         st.state_mach_shortfall[best] = np.inf
+
+
+@part
+def _is_capped(st, g):
+    """Tell whether stage `g`, or a gang, waits for the cap of its organisation."""
+    j = st.w_stage_job[g]
+    if GANGS and is_waiting_gang(st, j):
+        return not gang_within_cap(st, j)
+    return not within_cap(st, j, st.w_stage_demand, g, 1)
+
+
+@part
+def holds_in_vain(st, g):
+    """Tell whether machines are held for stage `g`, which waits for its cap by now."""
+    for machine in range(len(st.state_mach_held)):
+        if st.state_mach_held[machine]:
+            return _is_capped(st, g)
+    return False
 
 
 @part

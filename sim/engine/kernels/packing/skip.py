@@ -33,6 +33,7 @@ from sim.engine.kernels.state import (
 from sim.engine.kernels.waiting import goes_before
 
 first_waiting = late("sim.engine.kernels.packing.hold.first_waiting", HOLDS)
+holds_in_vain = late("sim.engine.kernels.packing.hold.holds_in_vain", HOLDS)
 hold_machines = late("sim.engine.kernels.packing.hold.hold_machines", HOLDS)
 release_machines = late("sim.engine.kernels.packing.hold.release_machines", HOLDS)
 
@@ -52,6 +53,11 @@ def dispatch_skip(st):
             if holder >= 0 and first != holder:
                 release_machines(st)
                 holder, hint_stage = -1, -1
+                n = _list_candidates(st)
+                continue
+            if holder >= 0 and holds_in_vain(st, holder):
+                release_machines(st)
+                hint_stage = -1
                 n = _list_candidates(st)
                 continue
         i = again if again >= 0 else _first_candidate(st, n)
