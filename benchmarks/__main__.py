@@ -11,6 +11,7 @@ ALL = (
     "maths",
     "machines",
     "gangs",
+    "site",
     "policies",
     "sweep",
     "scale",
