@@ -57,7 +57,7 @@ class InputError(SimError, ValueError):
         return _rebuild_input_error, (type(self), self.message, self.file, self.line, self.rule)
 
 
-MAX_VALID, N_CLOSEST = 20, 5
+MAX_VALID, N_CLOSEST = 24, 5
 """Most valid names that a message lists; how many, the closest ones, if there are more."""
 
 

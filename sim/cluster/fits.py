@@ -117,7 +117,7 @@ TASK_BYTES, STAGE_BYTES, JOB_BYTES = 100, 500, 300
 RUN_BYTES, SLOT_BYTES, BATCH_STAGE_BYTES, DEMAND_BYTES = 50, 60, 200, 16
 """Largest state of a run for each machine, and each resource of it, task, stage and job, bytes; and
 where batches move, for each run of like tasks, slot, stage, and resource that a stage demands."""
-STOP_BYTES = 150
+STOP_BYTES = 170
 """For each slot where attempts may stop: ends that change, and a buffer of two records of 25 bytes
 each."""
 

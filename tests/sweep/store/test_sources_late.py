@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,8 @@ COMPUTED = {
 """Modules that may assign an attribute of a computed name: none of a plan's but those of tasks that
 are set already."""
 
+COMBINED: dict[str, Any] = {"slurm": {"preemption": {"by": "priority"}}}
+"""Policies with options of which no policy has both by default."""
 OF_NO_CELL = {f"{KERNELS}.pins"}
 """Kernels of runs that begin in a state, as no cell's does."""
 
@@ -127,11 +130,11 @@ def imported(features: frozenset[str], monkeypatch: pytest.MonkeyPatch) -> set[s
 def test_runs_import_only_kernels_of_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIM_VARIANTS", "exact")
     kernels: dict[frozenset[str], set[str]] = {}
-    for name in policies.names():
-        table = cell_table({"name": name}, {"name": "simulation"})
+    for name, params in [*((name, {}) for name in policies.names()), *COMBINED.items()]:
+        table = cell_table({"name": name, "params": params}, {"name": "simulation"})
         for jobs in JOBS:
             for cluster in CLUSTERS:
-                features = features_of(jobs, cluster, policies.build(name))
+                features = features_of(jobs, cluster, policies.build(name, **params))
                 if features not in kernels:
                     kernels[features] = imported(features, monkeypatch)
                 assert kernels[features] <= {*table}, (name, jobs, cluster)
