@@ -68,6 +68,10 @@ def test_the_policy_that_made_the_log_is_nearest(command: Command, log: Path) ->
     assert "2 slots, as that is the peak of the log's recorded use" in record["cluster"]
     assert record["cautions"] == ["a small log: 36 jobs"]
     out = ran.out
+    (headline, *_) = json.loads((ran.folder / "answer.json").read_text())["Answer"]
+    assert headline == "Nearest to the log is fifo: its mean wait is the recorded one."
+    page = (ran.folder / "report.html").read_text()
+    assert page.index('class="plots first"') < page.index("Mean wait over time")
     assert out.index("easy: mean wait 30 s") < out.index("fifo: mean wait 73.3 s")
     assert (
         out.index("fifo: mean wait") < out.index("nearest: fifo") < out.index("A job that fitted")
