@@ -89,7 +89,7 @@ test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
 		tests/policies/test_orders.py tests/sim/dags tests/policies/wing/lineage \
 		tests/sweep/questions/backtest/test_audit.py \
-		tests/sweep/questions/backtest/test_steps.py tests/mutants -m "not slow" \
+		tests/sweep/questions/backtest/test_steps.py tests/mutants -m "not slow and not long" \
 		--ignore-glob='*_sample.py'
 
 ui: $(READY)

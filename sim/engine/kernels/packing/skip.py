@@ -50,14 +50,9 @@ def dispatch_skip(st):
             note_borrowing(st)
         if HOLDS and st.state_i[HELD_MACHINES] > 0 and again < 0:
             first = first_waiting(st)
-            if holder >= 0 and first != holder:
+            if holder >= 0 and (first != holder or holds_in_vain(st, holder)):
                 release_machines(st)
-                holder, hint_stage = -1, -1
-                n = _list_candidates(st)
-                continue
-            if holder >= 0 and holds_in_vain(st, holder):
-                release_machines(st)
-                hint_stage = -1
+                holder, hint_stage = holder if first == holder else -1, -1
                 n = _list_candidates(st)
                 continue
         i = again if again >= 0 else _first_candidate(st, n)
