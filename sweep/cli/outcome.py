@@ -27,10 +27,10 @@ MAX_METRICS, MAX_ROWS = 4, 18
 """Most metrics and rows of the short table; one metric is always there."""
 
 
-def run(request: Request, *, verbose: bool = False) -> tuple[Outcome, int]:
+def run(request: Request, *, verbose: bool = True) -> tuple[Outcome, int]:
     """Run a sweep; print its answer, then paths, the folder last; return also 1 if cells failed.
 
-    A terminal gets the short form, in which the answer comes last once more, unless `verbose`.
+    Unless `verbose` a terminal gets the short form, in which the answer comes last once more.
     """
     outcome = driver.run(request, on_answer=partial(_show_answer, verbose=verbose))
     folder = outcome.folder.path
@@ -75,8 +75,8 @@ def _show_tables(outcome: Outcome, *, verbose: bool) -> None:
         if not section.is_answer and section.has_text:
             console.print()
             print_section(shortened(section) if is_short else section, console)
-    if is_short and not answers:
-        _answer_again(outcome, console)
+    if is_short:
+        _end_short(outcome, console, has_answers=bool(answers))
     sys.stdout.flush()
     for line in troubles.unmet(outcome.cells, outcome.config):
         print_line(console, line)
@@ -90,9 +90,9 @@ def _lead(folder: SweepFolder) -> list[str]:
     return [trust["sentence"], *trust["cautions"]] if trust else []
 
 
-def _answer_again(outcome: Outcome, console: Console) -> None:
-    """Print the answer once more below the tables, where a terminal ends."""
-    lines = outcome.folder.answer().get(first_screen.ANSWER, ())
+def _end_short(outcome: Outcome, console: Console, *, has_answers: bool) -> None:
+    """Print the verdict once more below the tables, where a terminal ends, and how to see all."""
+    lines = () if has_answers else outcome.folder.answer().get(first_screen.ANSWER, ())
     console.print()
     for line in lines[:1]:
         print_line(console, line, "bold")

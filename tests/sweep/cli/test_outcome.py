@@ -108,6 +108,12 @@ def test_a_terminal_gets_a_short_form_that_ends_with_the_answer(
     assert _plain(short.out).count(headline) == 2
     assert _plain(short.out).index("-v shows all verdicts") > _plain(short.out).rindex(headline)
     assert "-v shows all verdicts" not in long.out
+    what_if = fake("policy=fifo", "what_if.load=2", "what_if.restore=null")
+    assert "-v shows all verdicts" in what_if.out  # its tables by group are left out, too
+    again = fake.verb("retry", short.folder.name, "launcher=inline", "tracking=none")  # has no -v
+    assert again.code == 0, again.err
+    assert headline in _plain(again.out)
+    assert "-v shows all verdicts" not in again.out
     monkeypatch.setattr(outcome, "Console", Console)
     assert "-v shows all verdicts" not in fake(*grid).out
 
