@@ -81,8 +81,8 @@ def test_two_policies_in_a_sentence(ran: sweep.Sweep) -> None:
     assert "at capacity 0.5" in first
     assert "at capacity 1" in second
     rows = ran.against("las", "jct_mean_s").query("policy == 'srpt' and statistic == 'ratio'")
-    for row, sentence in zip(rows.itertuples(), (first, second), strict=True):
-        assert f"{max(row.estimate, 1 / row.estimate):.2f} times" in sentence or "%" in sentence
+    for ratio, sentence in zip(rows["estimate"], (first, second), strict=True):
+        assert f"{max(ratio, 1 / ratio):.2f} times" in sentence or "%" in sentence
     assert "speed-up of the mean JCT" in ran.sentence("srpt", "las", "jct_speedup_mean")
     with pytest.raises(InputError, match="did you mean 'las'"):
         ran.sentence("srpt", "lsa")
