@@ -48,7 +48,7 @@ axes (a,b  'range(0,5)'  'choice(a,b)'  'glob(*)' try several values; Hydra's gr
 other keys
   baseline=POLICY     policy that speed-ups are relative to
   metrics=[A,B]       metrics in the tables; metrics=all: all of them
-  metrics.by=KEY      waits of each queue, user, width or other category of jobs, too
+  metrics.by=KEY      waits of each queue, user, width or value of any column of jobs, too
   seeds=bootstrap     seeds draw a log's weeks, days, hours or users (seeds_block); seeds=auto: as
                       many seeds as narrow intervals need
   cluster.price_per_machine_h=P   what capacities and targets cost a month
