@@ -64,25 +64,35 @@ def traces(prepared: PreparedGrid, names: Collection[str] | None = None) -> None
         log = reading.describe(trace, path, inputs.describe(cell.workload))
         lines += [f"  {line}" for line in (log.lines if log else ())]
     fresh = [cell for cell in first_cells.values() if names is None or _is_read_for_load(cell)]
-    lines += [line for cell in fresh if (line := _overloaded(prepared, cell))]
+    lines += _overloads(prepared, fresh)
     lines += [line for cell in loaded if (line := _never_waits(prepared, cell))]
     lines += [line for cell in loaded if (line := _missing_history(prepared, cell))]
     for line in dict.fromkeys(lines):
         note(line)
 
 
-def _overloaded(prepared: PreparedGrid, planned: PlannedCell) -> str:
-    """Say at which of the sweep's capacities jobs come faster than the cluster can run them."""
-    at_one = _load_at_one(prepared, planned)
+def _overloads(prepared: PreparedGrid, cells: Sequence[PlannedCell]) -> list[str]:
+    """Say at which of the sweep's capacities work comes faster than the cluster does it.
+
+    Of several workloads, one a seed, the load is the largest.
+    """
+    if prepared.grid.request.chooses_cells:
+        return []
+    at_one: dict[str, list[float]] = {}
+    for cell in cells:
+        at_one.setdefault(_world(cell), []).append(_load_at_one(prepared, cell))
     capacities = prepared.grid.request.axes["capacity"]
-    loads = [(capacity, at_one / capacity) for capacity in capacities if at_one >= capacity]
-    if not loads or prepared.grid.request.chooses_cells:
-        return ""
-    words = [f"{offered:.2g} at capacity {capacity:g}" for capacity, offered in loads[:N_SHOWN]]
-    return (
-        f"  {_world(planned)}: offered load {_listed(words, len(loads))}: work comes faster than "
-        "the cluster does it, so waits grow as long as jobs come"
-    )
+    lines = []
+    for world, loads in at_one.items():
+        above = [capacity for capacity in capacities if max(loads) >= capacity]
+        up_to = "up to " * (min(loads) < max(loads))
+        words = [f"{max(loads) / capacity:.2g} at capacity {capacity:g}" for capacity in above]
+        if above:
+            lines.append(
+                f"  {world}: offered load {up_to}{_listed(words[:N_SHOWN], len(words))}: work "
+                "comes faster than the cluster does it, so waits grow as long as jobs come"
+            )
+    return lines
 
 
 def _load_at_one(prepared: PreparedGrid, planned: PlannedCell) -> float:

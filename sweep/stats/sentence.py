@@ -20,6 +20,9 @@ ROUNDING = 1e-9
 AT_BOUND = 5e-6
 """Relative gap to the lower bound that is only the rounding of times."""
 
+SHARE_WITHIN = 0.9
+"""Share of the draws of a bootstrap that keep the bound of a sentence."""
+
 FULL = 0.85
 """Utilization at which jobs begin to wait."""
 
@@ -43,6 +46,23 @@ class Oracle:
 
 
 @dataclass(frozen=True)
+class Draws:
+    """Quantile of a metric over the draws of a bootstrap."""
+
+    bound: float  # the worst value of all but the worst draws
+    n_within: int  # draws that are as good or better
+    n: int
+
+
+def quantile(values: Sequence[float], *, is_lower_better: bool) -> Draws:
+    """Return the bound that nine of ten draws keep; of few draws, all but the worst."""
+    n = len(values)
+    n_within = max(1, min(math.floor(SHARE_WITHIN * n), n - 1))
+    best_first = sorted(values, reverse=not is_lower_better)
+    return Draws(best_first[n_within - 1], n_within, n)
+
+
+@dataclass(frozen=True)
 class Facts:
     """Data of a verdict's sentence; see `sweep.stats.verdict.Verdict`."""
 
@@ -58,6 +78,7 @@ class Facts:
     # the policy that the fewest seeds would distinguish from the first, and their number
     next_distinguishable: tuple[str, int] | None
     value: tuple[float, float, float]  # mean of the first, and its interval
+    draws: Draws | None  # instead of that interval, where seeds are draws of a bootstrap
     baseline: str | None
     against: Paired | None
     is_ratio: bool
@@ -301,7 +322,12 @@ def _direction(metric: str, *, is_lower: bool) -> str:
 
 def _value(facts: Facts) -> str:
     mean, _, high = facts.value
-    return value_text(facts.metric, mean, high - mean)
+    if facts.draws is None or facts.draws.n < MIN_PAIRS:
+        return value_text(facts.metric, mean, high - mean)
+    side = "at most" if style(facts.metric).better == "lower" else "at least"
+    bound = value_text(facts.metric, facts.draws.bound)
+    within = f"{side} {bound} in {facts.draws.n_within} of {facts.draws.n} draws"
+    return f"{value_text(facts.metric, mean)} ({within})"
 
 
 def _confidence(facts: Facts) -> list[str]:

@@ -35,7 +35,7 @@ from sweep.stats.common import Common, common_seeds
 from sweep.stats.inference import ALPHA, EXACT, FEW, Paired, holm, interval
 from sweep.stats.metric_format import format_contrast, is_fraction, style, value_text
 from sweep.stats.scope import Scope, scope_of
-from sweep.stats.sentence import Facts, Oracle, Words, ratio_words, sentence, words
+from sweep.stats.sentence import Facts, Oracle, Words, quantile, ratio_words, sentence, words
 
 BOUND, WAIT, UTILIZATION = "gap_lb_p50", "wait_mean_s", "utilization"
 DEFAULT_METRICS = ("deadlines_missed", "value_attained", "jct_mean_s")
@@ -276,6 +276,9 @@ def _verdict(
         is_tested=best.is_tested,
         next_distinguishable=next_pair and (columns[next_pair[0]].label, next_pair[1]),
         value=(mean, low, high),
+        draws=quantile(first_values.tolist(), is_lower_better=style(metric).better == "lower")
+        if arranged.is_bootstrap
+        else None,
         baseline=baseline or None,
         against=comparison,
         is_ratio=best.is_ratio,
