@@ -14,7 +14,7 @@ from sim.cluster.sizing import stage_demands
 from sim.engine.recording import ready_s
 from sim.result import Result
 from sim.workload.columns import Columns, final_deadline_s
-from sweep.questions.timeline.capture import Captured
+from sweep.driver.captured_run import Captured
 
 DONE, FAILED, INPUT_LOST, OUTPUT_LOST = -1, 0, 1, 2
 """Reasons of bars: not stopped, or an index in `sim.engine.stops.REASONS`."""

@@ -9,7 +9,8 @@ from sim.base.errors import InputError
 from sweep.driver.one_cell import plan_cell
 from sweep.driver.request import repeat_request
 from sweep.execution import notes, rerun
-from sweep.questions.timeline import capture, columns
+from sweep.driver import captured_run as capture
+from sweep.questions.timeline import columns
 from sweep.stats.cell_columns import AXES, text
 from sweep.store.folder import SweepFolder
 

@@ -19,7 +19,8 @@ import sweep
 from sim.base.errors import InputError
 from sim.base.lanes import lanes
 from sim.engine.stops import REASONS
-from sweep.questions.timeline import capture, columns, page, perfetto
+from sweep.driver import captured_run as capture
+from sweep.questions.timeline import columns, page, perfetto
 from tests.axe import violations
 from tests.mlflow_ui import browser
 from tests.sweep.small import Command
