@@ -91,24 +91,26 @@ class Cell:
         InputError
             If a run has more than a million tasks.
         """
-        drawing = _drawing()
         cells = [self] if beside is None else [self, beside]
-        return drawing.draw([drawing.rerun(cell._folder, cell._row) for cell in cells])
+        return _plug_in("draw").draw([cell._capture() for cell in cells])
 
     def perfetto(self, path: str | Path) -> None:
         """Run the cell again and write it in Chrome's trace format (.json or .json.gz)."""
-        drawing = _drawing()
-        timeline = drawing.rerun(self._folder, self._row)
-        drawing.write_perfetto(timeline, Path(path).expanduser())
+        _plug_in("write_perfetto").write_perfetto(self._capture(), Path(path).expanduser())
+
+    def _capture(self) -> Any:
+        from sweep.driver.captured_run import capture_cell  # brings numba
+
+        return capture_cell(self._folder, self._row)
 
     def __repr__(self) -> str:
         labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)
         return f"Cell {' '.join(labels)}: {self.status}"
 
 
-def _drawing() -> Any:
-    """Import the plug-in that draws cells."""
-    drawing = plugins.having(plugins.SECTIONS, "draw")
-    if drawing is None:
-        raise InputError("no plug-in that draws cells is installed")
-    return drawing
+def _plug_in(function: str) -> Any:
+    """Import the plug-in that has a function."""
+    plug_in = plugins.having(plugins.SECTIONS, function)
+    if plug_in is None:
+        raise InputError(f"no plug-in that has `{function}` is installed")
+    return plug_in

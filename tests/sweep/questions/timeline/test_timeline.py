@@ -49,13 +49,18 @@ MACHINES = sim.Cluster.machines(2, cpu=2, mem=8)
 NODES = sim.Cluster.mixed([{"count": 2, "cpu": 2, "mem": 8, "nodes": "rack1-node[08-09]"}])
 
 
+def _titled(run: capture.Captured, title: str) -> columns.Timeline:
+    run.title = title
+    return columns.build_timeline(run)
+
+
 def drawn(
     policy: str = "fifo", cluster: sim.Cluster = MACHINES, **options: Any
 ) -> columns.Timeline:
     runs: list[capture.Captured] = []
     workload = sim.Workload.from_jobs(JOBS)
     capture.capturing(runs)(workload, cluster, policies.build(policy, **options), seed=0)
-    return columns.build_timeline(runs[0], policy)
+    return _titled(runs[0], policy)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +111,7 @@ def test_pilots_are_marked() -> None:
     runs: list[capture.Captured] = []
     cluster = sim.Cluster.slots(20)
     capture.capturing(runs)(workload, cluster, policies.build("slearn"), seed=0)
-    timeline = columns.build_timeline(runs[0], "slearn")
+    timeline = _titled(runs[0], "slearn")
     pilots = np.bincount(timeline.stage[timeline.is_pilot], minlength=3)
     assert pilots.tolist() == runs[0].pilots.tolist()
     assert (pilots > 0).all()
@@ -135,7 +140,7 @@ def stopped() -> columns.Timeline:
     runs: list[capture.Captured] = []
     run = capture.capturing(runs)
     run(workload.with_failures(failures), sim.Cluster.slots(4), policies.build("fifo"), seed=0)
-    return columns.build_timeline(runs[0], "stopped")
+    return _titled(runs[0], "stopped")
 
 
 def test_stopped_attempts_have_bars(stopped: columns.Timeline) -> None:
