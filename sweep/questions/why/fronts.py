@@ -1,0 +1,107 @@
+"""The jobs in front of one that waits: those that hold the room, or are placed next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sim.base.arrays import F8, I8, Mask
+from sweep.questions.why.attempts import Attempts
+
+OWN, BEFORE, EARLIER, LATER = "its own tasks", "ran already", "came before", "came later"
+"""How a job came to be in front: it is the job itself; it took the room before the other came; or
+after, and came before or after the other."""
+KINDS = (OWN, BEFORE, EARLIER, LATER)
+
+Fronts = Mapping[tuple[int, str], float]
+
+
+def add(to: dict[tuple[int, str], float], more: Fronts) -> None:
+    """Add seconds by job."""
+    for key, seconds in more.items():
+        to[key] = to.get(key, 0.0) + seconds
+
+
+def holders(
+    a: Attempts,
+    job: int,
+    host: Mask,
+    resources: Mask,
+    times: F8,
+    mask: Mask,
+    rows: Mask | None = None,
+) -> Fronts:
+    """Share some pieces of a wait between the attempts that held room meanwhile.
+
+    Parameters
+    ----------
+    a : Attempts
+        Of the run.
+    job : int
+        The job that waited.
+    host : (M,) bool
+        Machines that it may use.
+    resources : (F,) bool
+        Resources that count, each as a share of what those machines have.
+    times : (K+1,) float64
+        Begins of pieces, and the end of the last, s.
+    mask : (K,) bool
+        Pieces that count.
+    rows : (N,) bool, optional
+        Attempts that count; all by default.
+
+    Returns
+    -------
+    Fronts
+        Seconds by job and kind; they sum to the pieces' seconds, if anybody held anything.
+    """
+    spans = np.where(mask, np.diff(times), 0.0)
+    total_s = float(spans.sum())
+    if not total_s:
+        return {}
+    before = np.concatenate([[0.0], np.cumsum(spans)])
+    meets = host[a.machine] & (a.placed_s < times[-1]) & (a.held_s > times[0])
+    if rows is not None:
+        meets &= rows
+    found = np.flatnonzero(meets)
+    seconds = np.interp(a.held_s[found], times, before) - np.interp(a.placed_s[found], times, before)
+    of_all = np.maximum(a.capacity[host].sum(axis=0), 1)
+    share = (a.demand / of_all)[:, resources].sum(axis=1)
+    held = share[a.stage[found]] * a.count[found] * seconds
+    if not held.sum():
+        return {}
+    kind = _kinds(a, job, found)
+    by_pair = np.bincount(a.job[found] * len(KINDS) + kind, held * (total_s / held.sum()))
+    pairs = np.flatnonzero(by_pair)
+    return {(int(p // len(KINDS)), KINDS[p % len(KINDS)]): float(by_pair[p]) for p in pairs}
+
+
+def _kinds(a: Attempts, job: int, rows: I8) -> I8:
+    submit_s, other = a.run.job_submit, a.job[rows]
+    is_later = submit_s[other] > submit_s[job]
+    is_later |= (submit_s[other] == submit_s[job]) & (other > job)
+    kind = np.where(is_later, KINDS.index(LATER), KINDS.index(EARLIER))
+    kind[a.placed_s[rows] < submit_s[job]] = KINDS.index(BEFORE)
+    kind[other == job] = KINDS.index(OWN)
+    return kind
+
+
+def next_placed(a: Attempts, job: int, times: F8, mask: Mask) -> Fronts:
+    """Give each piece to the job that was placed next, of those that were there already.
+
+    A piece that the waiting job itself ends is nobody's.
+    """
+    found: dict[tuple[int, str], float] = {}
+    spans, placed = np.diff(times), a.placed_s[a.by_placement]
+    first = np.searchsorted(placed, times[1:], side="left")
+    for piece in np.flatnonzero(mask).tolist():
+        for row in a.by_placement[int(first[piece]) :].tolist():
+            other = int(a.job[row])
+            if other == job or a.placed_s[row] >= times[-1]:
+                break
+            if a.run.job_submit[other] <= times[piece]:
+                key = other, KINDS[int(_kinds(a, job, np.array([row]))[0])]
+                found[key] = found.get(key, 0.0) + float(spans[piece])
+                break
+    return found
