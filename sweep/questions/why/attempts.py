@@ -34,8 +34,7 @@ class Attempts:
     placed_s, start_s, end_s : (N,) float64
         When it took its room, ran, and ended, s on the clock of the run.
     held_s : (N,) float64
-        Until when its room was held: a gang all of whose tasks start together gives it back at its
-        end.
+        Until when its room was held (`simple_gangs`).
     reason : (N,) int8
         Why it was stopped, or `DONE`.
     job0 : (J+1,) int64
@@ -119,6 +118,7 @@ def read_attempts(captured: Captured) -> Attempts:
     job = columns.stage_job[stage].astype(np.int64)
     by_job = np.lexsort((task, start, job))
     job, stage, placed, end = (values[by_job] for values in (job, stage, placed, end))
+    reason = reason[by_job]
     return Attempts(
         captured,
         job,
@@ -129,8 +129,8 @@ def read_attempts(captured: Captured) -> Attempts:
         placed,
         start[by_job],
         end,
-        _held_until(columns, job, placed, end),
-        reason[by_job],
+        _held_until(columns, job, placed, end, reason),
+        reason,
         offsets(np.bincount(job, minlength=len(columns.job_submit))),
         resources[:n_fit],
         demand,
@@ -161,16 +161,22 @@ def _rows(run: Run) -> tuple[I8, I8, I8, F8, F8, F8, I1]:
     )
 
 
-def _held_until(columns: Columns, job: I8, placed: F8, end: F8) -> F8:
-    """Return until when attempts hold their room: those of a rigid gang until its last one ends."""
-    held = end.copy()
-    rigid = (columns.job_min_tasks > 1) & (columns.job_min_tasks == columns.job_n_tasks)
-    rows = np.flatnonzero(rigid[job])
-    if not len(rows):
-        return held
-    rows = rows[np.lexsort((placed[rows], job[rows]))]
-    starts = (np.diff(job[rows], prepend=-1) != 0) | (np.diff(placed[rows], prepend=-np.inf) > 0)
-    first = np.flatnonzero(starts)
-    last = np.maximum.reduceat(end[rows], first)
-    held[rows] = np.repeat(last, np.diff(first, append=len(rows)))
-    return held
+def simple_gangs(columns: Columns, job: I8, placed: F8, reason: I1) -> Mask:
+    """Tell which jobs are gangs that start once, with all their tasks, (J,).
+
+    Of these alone it is known what they hold: the room of their tasks, until the last one ends.
+    """
+    gang = columns.job_min_tasks
+    is_simple: Mask = (gang > 1) & (gang == columns.job_n_tasks) & (np.diff(columns.job_stage0) == 1)
+    is_simple[job[reason != DONE]] = False
+    first = np.full(len(gang), np.inf)
+    np.minimum.at(first, job, placed)
+    is_simple[job[placed > first[job]]] = False
+    return is_simple
+
+
+def _held_until(columns: Columns, job: I8, placed: F8, end: F8, reason: I1) -> F8:
+    """Return until when attempts hold their room: those of a simple gang until its last one ends."""
+    last = np.full(len(columns.job_submit), -np.inf)
+    np.maximum.at(last, job, end)
+    return np.where(simple_gangs(columns, job, placed, reason)[job], last[job], end)

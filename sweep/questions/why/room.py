@@ -71,16 +71,20 @@ class Room:
         return bool(self._shut.any())
 
     def request(self, job: int, stage: int, n: int) -> Request:
-        """Return the request of a task of a stage; with `n` above 1 of its gang."""
+        """Return the request of a task of a stage; with `n` above 1 of its gang.
+
+        If slots of a gang are unequal, it asks for more than that: each is at least the smallest.
+        """
         columns = self.attempts.columns
-        demand = self.attempts.demand[stage]
+        demand, codes = self.attempts.demand[stage], int(self._codes[stage])
         if n > 1:
-            first, last = columns.job_stage0[job : job + 2].tolist()
-            demand = self.attempts.demand[first:last].max(axis=0)
-        is_single = bool(columns.job_one_per_node[job])
+            stages = slice(*columns.job_stage0[job : job + 2].tolist())
+            demand = self.attempts.demand[stages].min(axis=0)
+            codes = int(np.bitwise_or.reduce(self._codes[stages]))
+        is_single = columns.job_one_per_node[job] and not self.attempts.run.cluster.unit
         return Request(
             tuple(demand.tolist()),
-            int(self._codes[stage]),
+            codes,
             n,
             1 if is_single else n,
             int(self._own[job]),

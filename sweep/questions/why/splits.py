@@ -31,7 +31,7 @@ from sim.base.arrays import F8, I8, Mask
 from sim.cluster.exclusive import PARTS
 from sim.engine.plan import NO_LIMIT
 from sweep.questions.why import fronts
-from sweep.questions.why.attempts import Attempts
+from sweep.questions.why.attempts import Attempts, simple_gangs
 from sweep.questions.why.bounds import Bounds, BoundsOfJobs
 from sweep.questions.why.chains import PARENT, PARTNER, SUBMISSION, Link, chain
 from sweep.questions.why.room import Request, Room
@@ -136,6 +136,7 @@ class Splitter:
         is_unsure = self._unsure.at(at) > 0
         if n > 1 and _is_unequal(self.attempts, job):
             is_unsure[:] = True
+            short[:] *= int(steps[-2].values[0]) >= n  # the empty machines hold other slots
         reason = np.where(is_unsure, OTHER, ORDER).astype(object)
         reason[steps[-1].at(at) < n] = CLOSED
         for bits in np.unique(short[short > 0]).tolist():
@@ -225,10 +226,11 @@ def _unsure(a: Attempts) -> Steps:
     Which slots a gang holds for no task is not recorded, nor the parts of devices.
     """
     columns, cluster = a.columns, a.run.cluster
-    gang = columns.job_min_tasks
-    elastic = np.flatnonzero((gang > 1) & (gang < columns.job_n_tasks) & (np.diff(a.job0) > 0))
-    begin = [float(a.placed_s[a.rows_of(job)].min()) for job in elastic.tolist()]
-    end = [float(a.end_s[a.rows_of(job)].max()) for job in elastic.tolist()]
+    is_known = simple_gangs(columns, a.job, a.placed_s, a.reason)
+    others = (columns.job_min_tasks > 1) & ~is_known & (np.diff(a.job0) > 0)
+    rows = [a.rows_of(job) for job in np.flatnonzero(others).tolist()]
+    begin = [float(a.placed_s[own].min()) for own in rows]
+    end = [float(a.end_s[own].max()) for own in rows]
     if cluster.devices:
         device = columns.resources.index(cluster.devices)
         demand = columns.stage_demand[:, device] * columns.quantum[device]
