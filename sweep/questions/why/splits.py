@@ -186,7 +186,7 @@ class Splitter:
         """Return the reason of a shortage of some resources, as bits from 1 on; 0 is none alone."""
         names = [name for r, name in enumerate(self.attempts.resources) if bits >> (r + 1) & 1]
         words = ["whole machine" if name == PARTS else name for name in names]
-        return f"no {' and '.join(words)}" if words else PIECES
+        return f"no {' and '.join(sorted(words))}" if words else PIECES
 
 
 def _short(steps: tuple[Steps, ...], request: Request, at: F8) -> I8:
