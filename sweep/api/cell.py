@@ -28,6 +28,7 @@ class Cell:
         self._folder = folder
         self._cache = cache
         self._swept = swept
+        self._number = row
         self._row = folder.row(row)
 
     @property
@@ -93,6 +94,27 @@ class Cell:
         """
         cells = [self] if beside is None else [self, beside]
         return _plug_in("draw").draw([cell._capture() for cell in cells])
+
+    def why(self, against: str | int) -> Any:
+        """Run this cell and that of another policy again, and say why it loses.
+
+        Parameters
+        ----------
+        against : str or int
+            The other policy, of a cell that differs in nothing else; or the row of that cell.
+
+        Returns
+        -------
+        Answer
+            ``summary`` is two sentences, ``jobs`` and ``behind`` are data frames; it shows its
+            page in a notebook, and ``write(path)`` keeps it.
+
+        Raises
+        ------
+        InputError
+            If no cell, or several, are of that policy.
+        """
+        return _plug_in("explain").explain(self._folder, self._number, against)
 
     def perfetto(self, path: str | Path) -> None:
         """Run the cell again and write it in Chrome's trace format (.json or .json.gz)."""

@@ -42,6 +42,9 @@ Sections add to a finished sweep's folder (`sweep.report.contribution`):
     Name of its pages on what is tracked there, and the command that opens them in a browser.
 ``draw(runs)``, ``write_perfetto(run, path)``
     Draw runs of cells (`sweep.driver.captured_run`), one below the other; write one for Perfetto.
+``explain(folder, row, other)``
+    Compare the run of a cell with that of another: its row, or the policy of one that differs in
+    nothing else.
 ``FIELDS``, ``from_others(results, config, provenance) -> Mapping[str, Mapping[str, Any]]``
     Fields of ``verdict.json`` by trace that follow from other sweeps; ``OTHERS`` names them.
 

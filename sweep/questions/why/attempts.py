@@ -161,17 +161,18 @@ def _rows(run: Run) -> tuple[I8, I8, I8, F8, F8, F8, I1]:
     )
 
 
-def simple_gangs(columns: Columns, job: I8, placed: F8, reason: I1) -> Mask:
+def simple_gangs(columns: Columns, job: I8, placed: F8, end: F8, reason: I1) -> Mask:
     """Tell which jobs are gangs that start once, with all their tasks, (J,).
 
-    Of these alone it is known what they hold: the room of their tasks, until the last one ends.
+    Of these alone it is known what they hold: the room of their tasks, until the last one ends. A
+    task that ends at once leaves its slot to another.
     """
     gang = columns.job_min_tasks
     is_simple: Mask = (gang > 1) & (gang == columns.job_n_tasks) & (np.diff(columns.job_stage0) == 1)
     is_simple[job[reason != DONE]] = False
     first = np.full(len(gang), np.inf)
     np.minimum.at(first, job, placed)
-    is_simple[job[placed > first[job]]] = False
+    is_simple[job[(placed > first[job]) | (end <= placed)]] = False
     return is_simple
 
 
@@ -179,4 +180,4 @@ def _held_until(columns: Columns, job: I8, placed: F8, end: F8, reason: I1) -> F
     """Return until when attempts hold their room: those of a simple gang until its last one ends."""
     last = np.full(len(columns.job_submit), -np.inf)
     np.maximum.at(last, job, end)
-    return np.where(simple_gangs(columns, job, placed, reason)[job], last[job], end)
+    return np.where(simple_gangs(columns, job, placed, end, reason)[job], last[job], end)

@@ -135,8 +135,13 @@ class Explanation:
                 (columns.queue_names, columns.job_queue),
             )
         )
-        submit_s = self.splitters[0].attempts.run.job_submit[jobs]
+        submit_s = self.splitters[0].attempts.run.job_submit[jobs] + self.origin_s
         return Facts(width[jobs].astype(np.float64), columns.job_work[jobs], submit_s, users, queues)
+
+    @property
+    def origin_s(self) -> float:
+        """Zero of the runs' clock on that of the workload, s."""
+        return float(self.runs[0].result.workload.origin_s)
 
     def focus(self, *, of_loss: bool) -> Focus:
         """Return the jobs whose loss it mainly is, or whose gain."""

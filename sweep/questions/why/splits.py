@@ -226,7 +226,7 @@ def _unsure(a: Attempts) -> Steps:
     Which slots a gang holds for no task is not recorded, nor the parts of devices.
     """
     columns, cluster = a.columns, a.run.cluster
-    is_known = simple_gangs(columns, a.job, a.placed_s, a.reason)
+    is_known = simple_gangs(columns, a.job, a.placed_s, a.end_s, a.reason)
     others = (columns.job_min_tasks > 1) & ~is_known & (np.diff(a.job0) > 0)
     rows = [a.rows_of(job) for job in np.flatnonzero(others).tolist()]
     begin = [float(a.placed_s[own].min()) for own in rows]

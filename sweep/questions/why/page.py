@@ -1,0 +1,236 @@
+"""The page of an explanation: one file without scripts."""
+
+from __future__ import annotations
+
+import html as escapes
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sim.base import html
+from sim.base.text import printable
+from sweep.questions.why import groups, sentences, splits
+from sweep.questions.why.explanation import Explanation
+from sweep.questions.why.fronts import OWN
+from sweep.questions.why.rows import JobRow, reasons_of, rows
+from sweep.questions.why.scatter import scatter
+from sweep.questions.why.sentences import percent, reason_words, seconds
+
+_FOLDER = Path(__file__).parent / "templates"
+N_FRONT = 8
+"""Jobs in front that a job's table has."""
+STYLES = {
+    splits.RUNNING: "r-run",
+    splits.AGAIN: "r-again",
+    splits.UNRELEASED: "r-back",
+    splits.LAG: "r-lag",
+    splits.PILOTS: "r-pilots",
+    splits.LIMIT: "r-limit",
+    splits.SHARE: "r-share",
+    splits.PIECES: "r-pieces",
+    splits.CLOSED: "r-closed",
+    splits.ORDER: "r-order",
+    splits.OTHER: "r-other",
+}
+TERMS = {
+    splits.RUNNING: "A task of its chain ran.",
+    splits.AGAIN: "An attempt of its chain failed, was evicted or preempted, and ran again.",
+    splits.UNRELEASED: "A begin time or other jobs kept it back.",
+    splits.LAG: "Its stage opened later than its inputs were there, or it was being launched.",
+    splits.PILOTS: "As many of its tasks had started as the policy lets start before it knows more.",
+    splits.LIMIT: "As many of its tasks ran as the policy lets run at once.",
+    splits.SHARE: "The hard share of its queue was in use.",
+    "no R": "No machine that it may use had enough of R for a task, or all had for its gang.",
+    splits.PIECES: "There was enough of each resource, but not together on a machine.",
+    splits.CLOSED: "It would have fit on machines out of service, or reserved for others.",
+    splits.ORDER: "There was room, and it was not started: others went first in the policy's order, "
+    "or a cap or a reservation held it.",
+    splits.OTHER: "The run does not tell: some gangs hold room that is not recorded.",
+}
+
+
+def write_text(why: Explanation, place: str, timeline: str | None) -> str:
+    """Return the page; `timeline` is the address of the page with both timelines, if any."""
+    sides = [
+        _side(why, why.losers, timeline, of_loss=True),
+        _side(why, why.winners, timeline, of_loss=False),
+    ]
+    sides = sides if why.is_loss else sides[::-1]
+    shown = rows(why, why.losers + why.winners)
+    marked = [
+        (row.position, "lost" if row.lost_s > 0 else "won", f"#{_id(row)}", _title(row))
+        for row in shown
+    ]
+    colours = _styles(reasons_of(shown))
+    first, second = why.names
+    template = html.environment(_FOLDER).get_template("why.html.j2")
+    return template.render(
+        css=html.css() + (_FOLDER / "why.css").read_text(encoding="utf-8"),
+        title=f"Why {first} {'loses' if why.is_loss else 'wins'} against {second}",
+        place=place,
+        names=why.names,
+        summary=sentences.summary(why),
+        notes=notes(why, shown),
+        scatter=scatter(*why.jct_s, marked),
+        sides=sides,
+        kind="loss" if why.is_loss else "gain",
+        groups=_groups(why),
+        terms=_terms(colours),
+        footer="Both cells were run again and have the sweep’s metrics, to the bit.",
+    )
+
+
+def notes(why: Explanation, shown: Sequence[JobRow]) -> list[str]:
+    """Return what is left out of the comparison, and how much of the waits has no reason."""
+    lines = []
+    left_out = why.n_jobs - len(why.jobs)
+    if left_out:
+        lines.append(
+            f"{left_out:,} of {why.n_jobs:,} jobs are not done under both policies, and not compared."
+        )
+    waits = sum(split.wait_s for row in shown for split in row.splits)
+    unknown = sum(split.seconds.get(splits.OTHER, 0.0) for row in shown for split in row.splits)
+    if unknown:
+        lines.append(f"{percent(unknown / waits)} of the waits of the jobs below has no known reason.")
+    return lines
+
+
+def _side(
+    why: Explanation, positions: Sequence[int], timeline: str | None, *, of_loss: bool
+) -> dict[str, Any]:
+    verb = "lost" if of_loss else "won"
+    found = rows(why, positions)
+    known = reasons_of(found)
+    colours = _styles(known)
+    longest = max((max(why.jct_s[p][row.position] for p in (0, 1)) for row in found), default=1.0)
+    sentence = sentences.whose_it_is(why.focus(of_loss=of_loss)) if found else f"no job {verb}"
+    n = f"{len(found)} jobs that {verb} most" if len(found) > 1 else f"job that {verb}"
+    return {
+        "title": f"The {n}" if found else f"No job {verb}",
+        "sentence": f"{sentence[0].upper()}{sentence[1:]}.",
+        "style": verb,
+        "reasons": [{"style": colours[r], "words": _name(r)} for r in known],
+        "jobs": [_job(row, colours, float(longest), timeline) for row in found],
+    }
+
+
+def _styles(reasons: Sequence[str]) -> Mapping[str, str]:
+    """Return the class of each reason; shortages of resources take classes in turn."""
+    short = sorted(reason for reason in reasons if reason not in STYLES)
+    return {**STYLES, **{reason: f"r-no{min(k, 2)}" for k, reason in enumerate(short)}}
+
+
+def _name(reason: str) -> str:
+    if reason in (splits.RUNNING, splits.AGAIN):
+        return reason
+    return f"waits for {reason_words(reason)}"
+
+
+def _job(
+    row: JobRow, colours: Mapping[str, str], longest: float, timeline: str | None
+) -> dict[str, Any]:
+    why = row.why
+    return {
+        "id": _id(row),
+        "name": row.job_id,
+        "lost": f"{row.lost_s:+,.0f} s" if abs(row.lost_s) >= 100 else f"{row.lost_s:+.3g} s",
+        "facts": _facts(row),
+        "bars": [_bar(row, policy, colours, longest) for policy in (0, 1)],
+        "reason": _reason(row),
+        "link": None if timeline is None else f"{timeline}#job={quote(row.job_id)}",
+        "runs": [_run(row, policy) for policy in (0, 1) if why.jct_s[policy][row.position] > 0],
+    }
+
+
+def _id(row: JobRow) -> str:
+    return f"job-{row.job}"
+
+
+def _title(row: JobRow) -> str:
+    return escapes.escape(printable(f"{row.job_id}: {seconds(row.lost_s)}"))
+
+
+def _facts(row: JobRow) -> list[str]:
+    facts = row.facts()
+    words = [f"{name} {facts[name]}" for name in ("user", "queue") if name in facts]
+    words.append(f"{facts['width']:,} task{'s' * (facts['width'] != 1)}")
+    words.append(f"{seconds(facts['work_s'])} of work")
+    if "estimate_s" in facts:
+        words.append(f"estimated as {seconds(facts['estimate_s'])}")
+    if "requested_s" in facts:
+        words.append(f"asked for {seconds(facts['requested_s'])}")
+    return [*words, f"submitted at {seconds(facts['submit_s'])}"]
+
+
+def _bar(row: JobRow, policy: int, colours: Mapping[str, str], longest: float) -> dict[str, Any]:
+    split = row.splits[policy]
+    parts = [(reason, s) for reason, s in split.seconds.items() if s > 0]
+    parts.sort(key=lambda part: (part[0] in (splits.RUNNING, splits.AGAIN), -part[1]))
+    total = float(row.why.jct_s[policy][row.position])
+    return {
+        "name": row.why.names[policy],
+        "total": seconds(total),
+        "words": f"{seconds(total)}: " + ", ".join(f"{_name(r)} {seconds(s)}" for r, s in parts),
+        "parts": [
+            {
+                "style": colours[reason],
+                "width": f"{100 * s / longest:.2f}",
+                "words": f"{_name(reason)}: {seconds(s)}",
+            }
+            for reason, s in parts
+        ],
+    }
+
+
+def _reason(row: JobRow) -> str:
+    """Say what the job took longer for, and how much of what stood before it overtook it."""
+    reason, longer_s = row.longer
+    slow = row.why.names[row.slow]
+    verb = "Took" if reason in (splits.RUNNING, splits.AGAIN) else "Waited"
+    text = f"{verb} {seconds(longer_s)} longer for {reason_words(reason)} under {slow}"
+    share = row.overtaken_share
+    if share >= 0.005:
+        text += f"; {percent(share)} of what stood before it there came later than it did"
+    return text + "."
+
+
+def _run(row: JobRow, policy: int) -> dict[str, Any]:
+    split, why = row.splits[policy], row.why
+    total = sum(split.behind.values())
+    names = why.splitters[policy].attempts.run.workload.stages["name"]
+    waits = sorted(split.stages.items(), key=lambda item: -item[1])[:N_FRONT]
+    said = [f"{names[stage].as_py() or f'stage {stage}'} {seconds(s)}" for stage, s in waits]
+    return {
+        "title": f"Under {why.names[policy]}",
+        "rows": [
+            {
+                "name": "itself" if how == OWN else name,
+                "how": how,
+                "seconds": seconds(held),
+                "share": percent(held / total),
+            }
+            for name, how, held in row.in_front(policy, N_FRONT)
+        ],
+        "stages": f"Waits along its chain: {', '.join(said)}." if said else "It waited for nothing.",
+    }
+
+
+def _groups(why: Explanation) -> list[dict[str, str]]:
+    change_s = (why.lost_s if why.is_loss else -why.lost_s).clip(min=0)
+    return [
+        {
+            "words": group.words,
+            "n": f"{group.n_jobs:,}",
+            "part": percent(group.n_jobs / len(why.jobs)),
+            "share": percent(group.share),
+        }
+        for group in groups.of_each_fact(why.facts, change_s)
+    ]
+
+
+def _terms(colours: Mapping[str, str]) -> list[dict[str, str]]:
+    return [
+        {"name": name, "words": words, "style": colours.get(name, "r-no0")}
+        for name, words in TERMS.items()
+    ]
