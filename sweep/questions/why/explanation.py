@@ -38,8 +38,8 @@ class Focus:
         Jobs of the group that lost most, at most `N_SHOWN`; positions among those compared.
     share : float
         Their share of the whole loss.
-    longer : dict of str to float
-        By how much the looked-at jobs took longer under the slower policy, s, by reason.
+    seconds : (dict of str to float, dict of str to float)
+        Completion times of the looked-at jobs under the first policy and the second, s, by reason.
     behind : dict of (int, str) to float
         Behind whom they waited there, s; see `Split.behind`.
     """
@@ -48,8 +48,19 @@ class Focus:
     group: Group | None
     looked_at: I8
     share: float
-    longer: Mapping[str, float]
+    seconds: tuple[Mapping[str, float], Mapping[str, float]]
     behind: Mapping[tuple[int, str], float]
+
+    @property
+    def slow(self) -> int:
+        """The policy under which they took longer, 0 or 1."""
+        return 0 if self.of_loss else 1
+
+    @property
+    def longer(self) -> dict[str, float]:
+        """By how much they took longer under the slower policy, s, by reason."""
+        slow, fast = self.seconds[self.slow], self.seconds[1 - self.slow]
+        return {r: slow.get(r, 0.0) - fast.get(r, 0.0) for r in {**slow, **fast}}
 
 
 class Explanation:
@@ -155,13 +166,14 @@ class Explanation:
         rows = np.ones(len(self.jobs), np.bool_) if group is None else group.rows
         order = np.argsort(-change_s, kind="stable")
         looked_at = order[(rows & (change_s > 0))[order]][:N_SHOWN]
-        longer: dict[str, float] = defaultdict(float)
-        behind: dict[tuple[int, str], float] = defaultdict(float)
+        seconds: tuple[dict[str, float], ...] = defaultdict(float), defaultdict(float)
+        behind: dict[tuple[int, str], float] = {}
         for position in looked_at.tolist():
-            slow, fast = self.splits(position)[:: 1 if of_loss else -1]
-            for reason in {**slow.seconds, **fast.seconds}:
-                longer[reason] += slow.seconds.get(reason, 0.0) - fast.seconds.get(reason, 0.0)
-            fronts.add(behind, slow.behind)
+            both = self.splits(position)
+            for sums, split in zip(seconds, both, strict=True):
+                for reason, value in split.seconds.items():
+                    sums[reason] += value
+            fronts.add(behind, both[0 if of_loss else 1].behind)
         total = change_s.sum()
         share = float(change_s[looked_at].sum() / total) if total else 0.0
-        return Focus(of_loss, group, looked_at, share, dict(longer), dict(behind))
+        return Focus(of_loss, group, looked_at, share, (seconds[0], seconds[1]), behind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html as escapes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,8 +11,8 @@ from urllib.parse import quote
 from sim.base import html
 from sim.base.text import printable
 from sweep.questions.why import groups, sentences, splits
-from sweep.questions.why.explanation import Explanation
-from sweep.questions.why.fronts import OWN
+from sweep.questions.why.explanation import Explanation, Focus
+from sweep.questions.why.fronts import KINDS, OWN
 from sweep.questions.why.rows import JobRow, reasons_of, rows
 from sweep.questions.why.scatter import scatter
 from sweep.questions.why.sentences import percent, reason_words, seconds
@@ -73,6 +73,7 @@ def write_text(why: Explanation, place: str, timeline: str | None) -> str:
         summary=sentences.summary(why),
         notes=notes(why, shown),
         scatter=scatter(*why.jct_s, marked),
+        overview=_overview(why, colours),
         sides=sides,
         kind="loss" if why.is_loss else "gain",
         groups=_groups(why),
@@ -94,6 +95,42 @@ def notes(why: Explanation, shown: Sequence[JobRow]) -> list[str]:
     if unknown:
         lines.append(f"{percent(unknown / waits)} of the waits of the jobs below has no known reason.")
     return lines
+
+
+def _overview(why: Explanation, colours: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the jobs of the summary as one: a bar for each policy, and one of those in front."""
+    focus = why.focus(of_loss=why.is_loss)
+    n = len(focus.looked_at)
+    if not n:
+        return None
+    colours = {**colours, **_styles([*focus.seconds[0], *focus.seconds[1]])}
+    longest = max(sum(seconds.values()) for seconds in focus.seconds)
+    total = sum(focus.behind.values())
+    by_kind = {
+        kind: sum(held for (_, how), held in focus.behind.items() if how == kind) for kind in KINDS
+    }
+    return {
+        "title": f"The {n} jobs of the summary, on average" if n > 1 else "The job of the summary",
+        "bars": [
+            _bar(name, {r: v / n for r, v in seconds.items()}, colours, longest / n)
+            for name, seconds in zip(why.names, focus.seconds, strict=True)
+        ],
+        "front": f"What they waited behind under {why.names[focus.slow]}",
+        "kinds": [
+            {"style": f"k-{k}", "words": kind, "share": percent(by_kind[kind] / total),
+             "width": f"{100 * by_kind[kind] / total:.2f}"}
+            for k, kind in enumerate(KINDS)
+            if total and by_kind[kind]
+        ],
+        "reasons": [
+            {"style": colours[r], "words": _name(r)}
+            for r in sorted({**focus.seconds[0], **focus.seconds[1]}, key=_weight(focus))
+        ],
+    }  # fmt: skip
+
+
+def _weight(focus: Focus) -> Callable[[str], float]:
+    return lambda reason: -sum(seconds.get(reason, 0.0) for seconds in focus.seconds)
 
 
 def _side(
@@ -136,7 +173,10 @@ def _job(
         "name": row.job_id,
         "lost": f"{row.lost_s:+,.0f} s" if abs(row.lost_s) >= 100 else f"{row.lost_s:+.3g} s",
         "facts": _facts(row),
-        "bars": [_bar(row, policy, colours, longest) for policy in (0, 1)],
+        "bars": [
+            _bar(why.names[policy], row.splits[policy].seconds, colours, longest)
+            for policy in (0, 1)
+        ],
         "reason": _reason(row),
         "link": None if timeline is None else f"{timeline}#job={quote(row.job_id)}",
         "runs": [_run(row, policy) for policy in (0, 1) if why.jct_s[policy][row.position] > 0],
@@ -152,8 +192,9 @@ def _title(row: JobRow) -> str:
 
 
 def _facts(row: JobRow) -> list[str]:
-    facts = row.facts()
-    words = [f"{name} {facts[name]}" for name in ("user", "queue") if name in facts]
+    facts, known = row.facts(), row.why.facts
+    named = {"user": known.user, "queue": known.queue}
+    words = [f"{name} {facts[name]}" for name, all_of in named.items() if len({*all_of}) > 1]
     words.append(f"{facts['width']:,} task{'s' * (facts['width'] != 1)}")
     words.append(f"{seconds(facts['work_s'])} of work")
     if "estimate_s" in facts:
@@ -163,13 +204,15 @@ def _facts(row: JobRow) -> list[str]:
     return [*words, f"submitted at {seconds(facts['submit_s'])}"]
 
 
-def _bar(row: JobRow, policy: int, colours: Mapping[str, str], longest: float) -> dict[str, Any]:
-    split = row.splits[policy]
-    parts = [(reason, s) for reason, s in split.seconds.items() if s > 0]
+def _bar(
+    name: str, split: Mapping[str, float], colours: Mapping[str, str], longest: float
+) -> dict[str, Any]:
+    """Return the bar of a completion time: waits first, the longest of them at the left."""
+    parts = [(reason, s) for reason, s in split.items() if s > 0]
     parts.sort(key=lambda part: (part[0] in (splits.RUNNING, splits.AGAIN), -part[1]))
-    total = float(row.why.jct_s[policy][row.position])
+    total = sum(split.values())
     return {
-        "name": row.why.names[policy],
+        "name": name,
         "total": seconds(total),
         "words": f"{seconds(total)}: " + ", ".join(f"{_name(r)} {seconds(s)}" for r, s in parts),
         "parts": [

@@ -11,7 +11,7 @@ import numpy as np
 
 from sweep.questions.why.explanation import Explanation
 from sweep.questions.why.fronts import KINDS, LATER
-from sweep.questions.why.sentences import job_name, reason_words
+from sweep.questions.why.sentences import SHORT, job_name, reason_words
 from sweep.questions.why.splits import Split
 
 
@@ -116,6 +116,7 @@ def reasons_of(found: Sequence[JobRow]) -> list[str]:
     return sorted((r for r in seconds if seconds[r] > 0), key=lambda r: -seconds[r])
 
 
-def longer_words(row: JobRow) -> str:
+def longer_words(row: JobRow, *, is_short: bool = False) -> str:
     """Say what it mainly took longer for, such as "cpu"."""
-    return reason_words(row.longer[0])
+    words = reason_words(row.longer[0])
+    return SHORT.get(row.longer[0], words) if is_short else words

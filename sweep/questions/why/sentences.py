@@ -18,17 +18,19 @@ from sweep.questions.why.splits import (
     UNRELEASED,
 )
 
+SHORT = {ORDER: "a turn"}
+"""The same, for a narrow column."""
 WORDS = {
     RUNNING: "running",
     AGAIN: "attempts that had to run again",
-    UNRELEASED: "their begin times or other jobs",
+    UNRELEASED: "a begin time or other jobs",
     LAG: "lags of stages and launches",
-    PILOTS: "their pilots",
-    LIMIT: "the policy's limit on their tasks",
-    SHARE: "their queue's share",
+    PILOTS: "pilots",
+    LIMIT: "the policy's limit on tasks at once",
+    SHARE: "the queue's share",
     PIECES: "room together on one machine",
     CLOSED: "machines out of service or reserved",
-    ORDER: "their turn while there was room",
+    ORDER: "a turn, while there was room",
     OTHER: "what the run does not tell",
 }
 """What a job spends its time on, after "for"."""

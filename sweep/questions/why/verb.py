@@ -66,7 +66,8 @@ def _print_table(console: Console, title: str, rows: list[JobRow]) -> None:
 
     first, second = rows[0].why.names
     facts = [row.facts() for row in rows]
-    named = [name for name in ("user", "queue") if any(name in fact for fact in facts)]
+    known = rows[0].why.facts
+    named = [n for n, all_of in (("user", known.user), ("queue", known.queue)) if len({*all_of}) > 1]
     header = (title, *named, "tasks", "work", first, second, "change", "longer for", "overtaken")
     lines = [
         (
@@ -77,7 +78,7 @@ def _print_table(console: Console, title: str, rows: list[JobRow]) -> None:
             seconds(fact["jct_s"]),
             seconds(fact["jct_other_s"]),
             seconds(fact["lost_s"]),
-            longer_words(row),
+            longer_words(row, is_short=True),
             percent(row.overtaken_share),
         )
         for row, fact in zip(rows, facts, strict=True)
