@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError
 from sweep import driver
 from sweep.api import frames
-from sweep.execution import notes, rerun
+from sweep.execution import job_facts, notes, rerun
 from sweep.grid import plugins
 from sweep.stats.cell_columns import AXES, NOT_METRICS, text
 from sweep.store.cache import Cache
@@ -55,10 +55,13 @@ class Cell:
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """A row a job: ``submit_s``, ``start_s``, ``finish_s``, ``failed``, ...
+        """A row a job: who it is, and ``submit_s``, ``start_s``, ``finish_s``, ``failed``, ...
 
-        They come from the cache. If they are no longer there, the cell runs again in this process;
-        a note on standard error says so.
+        ``job_id``, ``user``, ``queue``, ``width`` (slots of its gang, or tasks), ``n_tasks``,
+        ``work_s`` and ``requested_s`` come from the workload (`sweep.execution.job_facts`), which
+        is made or read again; times and ``estimate_s`` (the policy's estimate of ``work_s``) from
+        the cache. If they are no longer there, the cell runs again in this process. A note on
+        standard error says so, and if the workload is another one or can't be had.
         """
         if self.status == "failed":
             row = self._row
@@ -67,7 +70,24 @@ class Cell:
         cached = self._cache.get(self._row["key"])
         table = self._run_again() if cached is None else cached.jobs
         assert table is not None
+        known = self._facts(table.num_rows)
+        for name in () if known is None else reversed(known.column_names):
+            if name not in table.column_names:
+                table = table.add_column(0, name, known[name])
         return frames.from_arrow(table)
+
+    def _facts(self, n_jobs: int) -> Any:
+        """Return the facts of the workload's jobs; None if it is not what the cell ran."""
+        try:
+            prepared, planned = driver.plan_cell(driver.repeat_request(self._folder), self.labels)
+            if planned.key == self._row["key"]:
+                facts = job_facts.facts(prepared.inputs.workload(planned.workload))
+                return facts if facts.num_rows == n_jobs else None
+            reason = "its code or trace changed since"
+        except InputError as error:
+            reason = error.message
+        notes.note(f"{self!r}: without names and sizes of jobs: {reason}")
+        return None
 
     def _run_again(self) -> Any:
         notes.note(f"{self!r}: no longer in the cache; running it again")

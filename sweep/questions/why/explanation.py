@@ -12,6 +12,7 @@ import numpy as np
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sweep.driver.captured_run import Captured
+from sweep.execution import job_facts
 from sweep.questions.why import fronts, groups
 from sweep.questions.why.attempts import read_attempts
 from sweep.questions.why.groups import Facts, Group
@@ -135,19 +136,12 @@ class Explanation:
     @cached_property
     def facts(self) -> Facts:
         """Facts of the compared jobs."""
-        workload = self.splitters[0].attempts.run.workload
-        columns, jobs = workload.columns, self.jobs
-        gang = columns.job_min_tasks
-        width = np.where(gang > 0, gang, columns.job_n_tasks)
-        users, queues = (
-            [names[code] for code in codes[jobs].tolist()]
-            for names, codes in (
-                (columns.user_names, columns.job_user),
-                (columns.queue_names, columns.job_queue),
-            )
-        )
-        submit_s = self.splitters[0].attempts.run.job_submit[jobs] + self.origin_s
-        return Facts(width[jobs].astype(np.float64), columns.job_work[jobs], submit_s, users, queues)
+        table = job_facts.facts(self.splitters[0].attempts.run.workload).take(self.jobs)
+        users, queues = (table[name].to_pylist() for name in ("user", "queue"))
+        numbers = (table[name].to_numpy() for name in ("width", "work_s"))
+        width, work_s = (values.astype(np.float64) for values in numbers)
+        submit_s = self.splitters[0].attempts.run.job_submit[self.jobs] + self.origin_s
+        return Facts(width, work_s, submit_s, users, queues)
 
     @property
     def origin_s(self) -> float:

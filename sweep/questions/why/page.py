@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html as escapes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,11 +15,15 @@ from sweep.questions.why.explanation import Explanation, Focus
 from sweep.questions.why.fronts import KINDS, OWN
 from sweep.questions.why.rows import JobRow, reasons_of, rows
 from sweep.questions.why.scatter import scatter
-from sweep.questions.why.sentences import percent, reason_words, seconds
+from sweep.questions.why.sentences import job_name, percent, reason_words, seconds
 
 _FOLDER = Path(__file__).parent / "templates"
 N_FRONT = 8
-"""Jobs in front that a job's table has."""
+"""Jobs in front that a table has."""
+N_NAMED = 5
+"""Jobs in front that are named under the summary."""
+LEAST_SHARE = 0.0005
+"""Smallest share that is drawn."""
 STYLES = {
     splits.RUNNING: "r-run",
     splits.AGAIN: "r-again",
@@ -52,17 +56,17 @@ TERMS = {
 
 def write_text(why: Explanation, place: str, timeline: str | None) -> str:
     """Return the page; `timeline` is the address of the page with both timelines, if any."""
-    sides = [
-        _side(why, why.losers, timeline, of_loss=True),
-        _side(why, why.winners, timeline, of_loss=False),
-    ]
-    sides = sides if why.is_loss else sides[::-1]
     shown = rows(why, why.losers + why.winners)
+    focus = why.focus(of_loss=why.is_loss)
+    colours = _styles([*reasons_of(shown), *focus.seconds[0], *focus.seconds[1]])
+    sides = [
+        _side(why, why.losers, colours, timeline, of_loss=True),
+        _side(why, why.winners, colours, timeline, of_loss=False),
+    ]
     marked = [
         (row.position, "lost" if row.lost_s > 0 else "won", f"#{_id(row)}", _title(row))
         for row in shown
     ]
-    colours = _styles(reasons_of(shown))
     first, second = why.names
     template = html.environment(_FOLDER).get_template("why.html.j2")
     return template.render(
@@ -73,8 +77,8 @@ def write_text(why: Explanation, place: str, timeline: str | None) -> str:
         summary=sentences.summary(why),
         notes=notes(why, shown),
         scatter=scatter(*why.jct_s, marked),
-        overview=_overview(why, colours),
-        sides=sides,
+        overview=_overview(why, focus, colours, timeline),
+        sides=sides if why.is_loss else sides[::-1],
         kind="loss" if why.is_loss else "gain",
         groups=_groups(why),
         terms=_terms(colours),
@@ -97,18 +101,24 @@ def notes(why: Explanation, shown: Sequence[JobRow]) -> list[str]:
     return lines
 
 
-def _overview(why: Explanation, colours: Mapping[str, str]) -> dict[str, Any] | None:
+def _overview(
+    why: Explanation, focus: Focus, colours: Mapping[str, str], timeline: str | None
+) -> dict[str, Any] | None:
     """Return the jobs of the summary as one: a bar for each policy, and one of those in front."""
-    focus = why.focus(of_loss=why.is_loss)
     n = len(focus.looked_at)
     if not n:
         return None
-    colours = {**colours, **_styles([*focus.seconds[0], *focus.seconds[1]])}
     longest = max(sum(seconds.values()) for seconds in focus.seconds)
-    total = sum(focus.behind.values())
+    total = sum(focus.behind.values()) or 1.0
     by_kind = {
-        kind: sum(held for (_, how), held in focus.behind.items() if how == kind) for kind in KINDS
+        kind: sum(held for (_, how), held in focus.behind.items() if how == kind) / total
+        for kind in KINDS
     }
+    by_job: dict[int, float] = {}
+    for (job, how), held in focus.behind.items():
+        if how != OWN:
+            by_job[job] = by_job.get(job, 0.0) + held / total
+    largest = sorted(by_job, key=lambda job: (-by_job[job], job))[:N_NAMED]
     return {
         "title": f"The {n} jobs of the summary, on average" if n > 1 else "The job of the summary",
         "bars": [
@@ -117,29 +127,42 @@ def _overview(why: Explanation, colours: Mapping[str, str]) -> dict[str, Any] | 
         ],
         "front": f"What they waited behind under {why.names[focus.slow]}",
         "kinds": [
-            {"style": f"k-{k}", "words": kind, "share": percent(by_kind[kind] / total),
-             "width": f"{100 * by_kind[kind] / total:.2f}"}
+            {"style": f"k-{k}", "words": kind, "share": percent(by_kind[kind]),
+             "width": f"{100 * by_kind[kind]:.2f}"}
             for k, kind in enumerate(KINDS)
-            if total and by_kind[kind]
+            if by_kind[kind] >= LEAST_SHARE
+        ],
+        "jobs": [
+            {"name": job_name(why, job), "share": percent(by_job[job]),
+             "link": _link(timeline, job_name(why, job))}
+            for job in largest
         ],
         "reasons": [
-            {"style": colours[r], "words": _name(r)}
-            for r in sorted({**focus.seconds[0], **focus.seconds[1]}, key=_weight(focus))
+            {"style": colours[r], "words": _name(r)} for r in _longest_first(focus.seconds)
         ],
     }  # fmt: skip
 
 
-def _weight(focus: Focus) -> Callable[[str], float]:
-    return lambda reason: -sum(seconds.get(reason, 0.0) for seconds in focus.seconds)
+def _longest_first(seconds: Sequence[Mapping[str, float]]) -> list[str]:
+    sums = {r: sum(split.get(r, 0.0) for split in seconds) for r in {**seconds[0], **seconds[1]}}
+    return sorted((r for r in sums if sums[r] > 0), key=lambda r: -sums[r])
+
+
+def _link(timeline: str | None, job: str) -> str | None:
+    return None if timeline is None else f"{timeline}#job={quote(job)}"
 
 
 def _side(
-    why: Explanation, positions: Sequence[int], timeline: str | None, *, of_loss: bool
+    why: Explanation,
+    positions: Sequence[int],
+    colours: Mapping[str, str],
+    timeline: str | None,
+    *,
+    of_loss: bool,
 ) -> dict[str, Any]:
     verb = "lost" if of_loss else "won"
     found = rows(why, positions)
     known = reasons_of(found)
-    colours = _styles(known)
     longest = max((max(why.jct_s[p][row.position] for p in (0, 1)) for row in found), default=1.0)
     sentence = sentences.whose_it_is(why.focus(of_loss=of_loss)) if found else f"no job {verb}"
     n = f"{len(found)} jobs that {verb} most" if len(found) > 1 else f"job that {verb}"
@@ -154,7 +177,7 @@ def _side(
 
 def _styles(reasons: Sequence[str]) -> Mapping[str, str]:
     """Return the class of each reason; shortages of resources take classes in turn."""
-    short = sorted(reason for reason in reasons if reason not in STYLES)
+    short = sorted({*reasons} - STYLES.keys())
     return {**STYLES, **{reason: f"r-no{min(k, 2)}" for k, reason in enumerate(short)}}
 
 
@@ -178,7 +201,7 @@ def _job(
             for policy in (0, 1)
         ],
         "reason": _reason(row),
-        "link": None if timeline is None else f"{timeline}#job={quote(row.job_id)}",
+        "link": _link(timeline, row.job_id),
         "runs": [_run(row, policy) for policy in (0, 1) if why.jct_s[policy][row.position] > 0],
     }
 
@@ -230,8 +253,8 @@ def _reason(row: JobRow) -> str:
     """Say what the job took longer for, and how much of what stood before it overtook it."""
     reason, longer_s = row.longer
     slow = row.why.names[row.slow]
-    verb = "Took" if reason in (splits.RUNNING, splits.AGAIN) else "Waited"
-    text = f"{verb} {seconds(longer_s)} longer for {reason_words(reason)} under {slow}"
+    verb = "took" if reason in (splits.RUNNING, splits.AGAIN) else "waited"
+    text = f"Under {slow} it {verb} {seconds(longer_s)} longer for {reason_words(reason)}"
     share = row.overtaken_share
     if share >= 0.005:
         text += f"; {percent(share)} of what stood before it there came later than it did"

@@ -139,4 +139,4 @@ def seconds(value: float) -> str:
 
 def percent(share: float) -> str:
     """Write a share."""
-    return f"{100 * share:.{0 if share >= 0.1 or not share else 1}f} %"
+    return f"{100 * share:.{0 if share >= 0.1 or share < 0.0005 else 1}f} %"
