@@ -4,7 +4,8 @@ Groups are jobs of a width or work of at least, or at most, some round number (1
 power of ten); those of one user or queue; and those submitted in some of ten equal periods that
 follow each other. Taken is the group of the fewest jobs that makes at least 90 % of the loss; if
 that is more than a third of all jobs, the one that makes 75 %, then 50 %. Of equally many jobs it
-is the one that makes more of it, then the first by the order above. No group, if none is small.
+is the one that makes more of it, then the first by the order above, the tightest first. No group,
+if none is small.
 """
 
 from __future__ import annotations
@@ -101,9 +102,11 @@ def candidates(facts: Facts, loss_s: F8) -> Iterator[Group]:
 def _named(facts: Facts) -> Iterator[tuple[str, str, Mask]]:
     numbers = (("width", facts.width, "task"), ("work", facts.work_s, "s of work"))
     for by, values, unit in numbers:
-        for bound in _round_numbers(values):
-            name = f"{bound:,.12g} {unit}{'s' * (unit == 'task' and bound != 1)}"
+        bounds = _round_numbers(values)
+        names = [f"{b:,.12g} {unit}{'s' * (unit == 'task' and b != 1)}" for b in bounds]
+        for bound, name in [*zip(bounds, names, strict=True)][::-1]:
             yield by, f"of {name} or more", values >= bound
+        for bound, name in zip(bounds, names, strict=True):
             yield by, f"of {name} or less", values <= bound
     for by, texts in (("user", facts.user), ("queue", facts.queue)):
         column = np.asarray(texts, object)
@@ -129,10 +132,11 @@ def _periods(submit_s: F8) -> Iterator[tuple[str, str, Mask]]:
         return
     period = period_of(submit_s)
     edges = low + (high - low) / N_PERIODS * np.arange(N_PERIODS + 1)
-    for first in range(N_PERIODS):
-        for last in range(first, N_PERIODS):
-            words = f"submitted from {edges[first]:,.0f} to {edges[last + 1]:,.0f} s"
-            yield "submission", words, (period >= first) & (period <= last)
+    for length in range(1, N_PERIODS + 1):
+        for first in range(N_PERIODS - length + 1):
+            end = first + length
+            words = f"submitted from {edges[first]:,.0f} to {edges[end]:,.0f} s"
+            yield "submission", words, (period >= first) & (period < end)
 
 
 def period_of(submit_s: F8) -> NDArray[np.int64]:

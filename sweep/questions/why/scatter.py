@@ -44,7 +44,7 @@ def scatter(first_s: F8, second_s: F8, marked: Sequence[tuple[int, str, str, str
 
     across, up = part(second_s), part(first_s)
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="group" '
         'aria-label="Completion time of every job under both policies">'
     ]
     parts += _squares(across, up)

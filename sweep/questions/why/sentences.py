@@ -37,7 +37,7 @@ WORDS = {
 FRONT_WORDS = {
     OWN: "was held by their own other tasks",
     BEFORE: "was held by jobs that ran when they came",
-    EARLIER: "went to jobs that had come before them",
+    EARLIER: "went to jobs that had come before",
     LATER: "went to jobs that came later",
 }
 SLOT = "slot"
@@ -90,19 +90,21 @@ def reasons(why: Explanation, focus: Focus) -> str:
     slow, fast = why.names if focus.of_loss else why.names[::-1]
     n = len(focus.looked_at)
     total = sum(focus.longer.values())
-    who = "They" if focus.group is not None and n == focus.group.n_jobs else _looked_at(focus)
+    who, each = _looked_at(focus), " each" * (n > 1)
+    if focus.group is not None and n == focus.group.n_jobs:
+        who = "They" if n > 1 else "It"
     reason, most = max(focus.longer.items(), key=lambda item: item[1])
     verb = "took" if reason in (RUNNING, AGAIN) else "waited"
-    text = (
-        f"{who} {verb} {seconds(total / n)} longer each under {slow} than under {fast}, "
-        f"{percent(min(most / total, 1.0))} of it for {reason_words(reason)}"
+    return (
+        f"{who} {verb} {seconds(total / n)} longer{each} under {slow} than under {fast}, "
+        f"{percent(min(most / total, 1.0))} of it for {reason_words(reason)}{_in_front(why, focus)}."
     )
-    return text + _in_front(why, focus) + "."
 
 
 def _looked_at(focus: Focus) -> str:
     n, kind = len(focus.looked_at), "lost" if focus.of_loss else "won"
-    return f"The {n} of them that {kind} most ({percent(focus.share)} of it)"
+    jobs = f"{n} of them" if n > 1 else "one of them"
+    return f"The {jobs} that {kind} most ({percent(focus.share)} of it)"
 
 
 def _in_front(why: Explanation, focus: Focus) -> str:
@@ -114,7 +116,11 @@ def _in_front(why: Explanation, focus: Focus) -> str:
     for (_, kind), held in focus.behind.items():
         by_kind[kind] = by_kind.get(kind, 0.0) + held
     kind, most = max(by_kind.items(), key=lambda item: item[1])
-    text = f"; of the room they waited for there {percent(most / total)} {FRONT_WORDS[kind]}"
+    words = FRONT_WORDS[kind]
+    if len(focus.looked_at) == 1:
+        words = words.replace("their", "its").replace("they", "it")
+    who = "they" if len(focus.looked_at) > 1 else "it"
+    text = f"; of the room {who} waited for there {percent(most / total)} {words}"
     if kind == OWN:
         return text
     held_by = {job: held for (job, how), held in focus.behind.items() if how == kind}
