@@ -52,6 +52,7 @@ class Captured:
     plan: Plan
     bounds: list[BoundsSet]
     title: str = ""
+    is_recorded: bool = False  # its metrics are those of a sweep
 
     @property
     def pilots(self) -> I4:
@@ -152,6 +153,7 @@ def capture_cell(folder: SweepFolder, row: Mapping[str, Any]) -> Captured:
         notes.note("its code or trace changed since: it may differ from the sweep's")
     else:
         _check_metrics(row, result.metrics)
+        runs[-1].is_recorded = True
     words = [f"{key}={text(value)}" for key, value in labels.items() if value is not None]
     title = f"{labels['policy']} on {labels['trace']}"
     rest = [word for word in words if word.partition("=")[0] not in ("policy", "trace")]

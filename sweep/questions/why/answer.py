@@ -109,7 +109,7 @@ class Answer:
 
 
 def explain(folder: SweepFolder, row: int, other: int | str) -> Answer:
-    """Compare a cell with another one: its row, or the policy of one that differs in nothing else."""
+    """Compare a cell with another: its row, or the policy of one that differs in nothing else."""
     if isinstance(other, str):
         other = pairing.counterpart(folder, row, other)
     return Answer(pairing.explain(folder, row, other), folder, (row, other))

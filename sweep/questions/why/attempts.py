@@ -117,7 +117,7 @@ def read_attempts(captured: Captured) -> Attempts:
     stage = columns.stages_of(task)
     job = columns.stage_job[stage].astype(np.int64)
     by_job = np.lexsort((task, start, job))
-    job, stage, placed, end = (values[by_job] for values in (job, stage, placed, end))
+    job, stage, placed, end = job[by_job], stage[by_job], placed[by_job], end[by_job]
     reason = reason[by_job]
     return Attempts(
         captured,
@@ -168,7 +168,9 @@ def simple_gangs(columns: Columns, job: I8, placed: F8, end: F8, reason: I1) -> 
     task that ends at once leaves its slot to another.
     """
     gang = columns.job_min_tasks
-    is_simple: Mask = (gang > 1) & (gang == columns.job_n_tasks) & (np.diff(columns.job_stage0) == 1)
+    is_simple: Mask = (
+        (gang > 1) & (gang == columns.job_n_tasks) & (np.diff(columns.job_stage0) == 1)
+    )
     is_simple[job[reason != DONE]] = False
     first = np.full(len(gang), np.inf)
     np.minimum.at(first, job, placed)
@@ -177,7 +179,7 @@ def simple_gangs(columns: Columns, job: I8, placed: F8, end: F8, reason: I1) -> 
 
 
 def _held_until(columns: Columns, job: I8, placed: F8, end: F8, reason: I1) -> F8:
-    """Return until when attempts hold their room: those of a simple gang until its last one ends."""
+    """Return until when room is held: that of a simple gang until its last attempt ends."""
     last = np.full(len(columns.job_submit), -np.inf)
     np.maximum.at(last, job, end)
     return np.where(simple_gangs(columns, job, placed, end, reason)[job], last[job], end)

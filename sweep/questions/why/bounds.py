@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.base.arrays import F8, I8, offsets
+from sim.base.arrays import F8, I4, I8, Mask, offsets
 from sim.engine.plan import NO_LIMIT
 from sweep.driver.captured_run import BOUNDS
 from sweep.questions.why.attempts import Attempts
@@ -55,6 +55,6 @@ class BoundsOfJobs:
         )
 
 
-def _from_unbound(values: I8, overflows: I8) -> I8:
+def _from_unbound(values: I4, overflows: Mask) -> I8:
     bound = np.where(overflows, NO_LIMIT, values)
     return np.concatenate([[NO_LIMIT], bound]).astype(np.int64)

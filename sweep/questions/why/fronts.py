@@ -65,7 +65,9 @@ def holders(
     if rows is not None:
         meets &= rows
     found = np.flatnonzero(meets)
-    seconds = np.interp(a.held_s[found], times, before) - np.interp(a.placed_s[found], times, before)
+    seconds = np.interp(a.held_s[found], times, before) - np.interp(
+        a.placed_s[found], times, before
+    )
     of_all = np.maximum(a.capacity[host].sum(axis=0), 1)
     share = (a.demand / of_all)[:, resources].sum(axis=1)
     held = share[a.stage[found]] * a.count[found] * seconds

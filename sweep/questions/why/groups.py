@@ -143,4 +143,5 @@ def period_of(submit_s: F8) -> NDArray[np.int64]:
     """Return the period of each submission, (N,), from 0 on."""
     low, high = submit_s.min(), submit_s.max()
     part = (submit_s - low) / (high - low) * N_PERIODS
-    return np.minimum(part.astype(np.int64), N_PERIODS - 1)
+    period: NDArray[np.int64] = np.minimum(part.astype(np.int64), N_PERIODS - 1)
+    return period

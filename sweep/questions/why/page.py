@@ -20,6 +20,11 @@ from sweep.questions.why.sentences import job_name, percent, reason_words, secon
 _FOLDER = Path(__file__).parent / "templates"
 N_FRONT = 8
 """Jobs in front that a table has."""
+FOOTERS = {
+    True: "Both cells were run again, and have the sweep’s metrics to the bit.",
+    False: "Code or trace changed since the sweep: its cells may have been others than these runs.",
+}
+"""By whether both runs are those of the sweep."""
 N_NAMED = 5
 """Jobs in front that are named under the summary."""
 LEAST_SHARE = 0.0005
@@ -42,13 +47,13 @@ TERMS = {
     splits.AGAIN: "An attempt of its chain failed, was evicted or preempted, and ran again.",
     splits.UNRELEASED: "A begin time or other jobs kept it back.",
     splits.LAG: "Its stage opened later than its inputs were there, or it was being launched.",
-    splits.PILOTS: "As many of its tasks had started as the policy lets start before it knows more.",
+    splits.PILOTS: "As many of its tasks had started as the policy lets start at first.",
     splits.LIMIT: "As many of its tasks ran as the policy lets run at once.",
     splits.SHARE: "The hard share of its queue was in use.",
     "no R": "No machine that it may use had enough of R for a task, or all had for its gang.",
     splits.PIECES: "There was enough of each resource, but not together on a machine.",
     splits.CLOSED: "It would have fit on machines out of service, or reserved for others.",
-    splits.ORDER: "There was room, and it was not started: others went first in the policy's order, "
+    splits.ORDER: "There was room, and it was not started: others went first in the order, "
     "or a cap or a reservation held it.",
     splits.OTHER: "The run does not tell: some gangs hold room that is not recorded.",
 }
@@ -82,7 +87,7 @@ def write_text(why: Explanation, place: str, timeline: str | None) -> str:
         kind="loss" if why.is_loss else "gain",
         groups=_groups(why),
         terms=_terms(colours),
-        footer="Both cells were run again and have the sweep’s metrics, to the bit.",
+        footer=FOOTERS[all(run.is_recorded for run in why.runs)],
     )
 
 
@@ -92,12 +97,14 @@ def notes(why: Explanation, shown: Sequence[JobRow]) -> list[str]:
     left_out = why.n_jobs - len(why.jobs)
     if left_out:
         lines.append(
-            f"{left_out:,} of {why.n_jobs:,} jobs are not done under both policies, and not compared."
+            f"{left_out:,} of {why.n_jobs:,} jobs are not done under both policies: left out."
         )
     waits = sum(split.wait_s for row in shown for split in row.splits)
     unknown = sum(split.seconds.get(splits.OTHER, 0.0) for row in shown for split in row.splits)
     if unknown:
-        lines.append(f"{percent(unknown / waits)} of the waits of the jobs below has no known reason.")
+        lines.append(
+            f"{percent(unknown / waits)} of the waits of the jobs below has no known reason."
+        )
     return lines
 
 
@@ -278,7 +285,9 @@ def _run(row: JobRow, policy: int) -> dict[str, Any]:
             }
             for name, how, held in row.in_front(policy, N_FRONT)
         ],
-        "stages": f"Waits along its chain: {', '.join(said)}." if said else "It waited for nothing.",
+        "stages": f"Waits along its chain: {', '.join(said)}."
+        if said
+        else "It waited for nothing.",
     }
 
 

@@ -105,9 +105,7 @@ class Room:
     def _count(self, request: Request) -> tuple[Steps, ...]:
         demand = np.array(request.demand, np.int64)
         host = self.may_host(request)
-        fits = [
-            _slots(self._free[:, [r]], demand[[r]], request.each) for r in range(len(demand))
-        ]
+        fits = [_slots(self._free[:, [r]], demand[[r]], request.each) for r in range(len(demand))]
         empty = [
             _slots(self.attempts.capacity[:, [r]], demand[[r]], request.each)
             for r in range(len(demand))
@@ -140,4 +138,5 @@ def _slots(free: I8, demand: I8, each: int) -> I8:
     """Return how many slots of a demand of one resource find room, at most `each`."""
     if not demand[0]:
         return np.full(len(free), each, np.int64)
-    return np.clip(free[:, 0] // demand[0], 0, each)
+    slots: I8 = np.clip(free[:, 0] // demand[0], 0, each)
+    return slots

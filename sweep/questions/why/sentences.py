@@ -95,9 +95,10 @@ def reasons(why: Explanation, focus: Focus) -> str:
         who = "They" if n > 1 else "It"
     reason, most = max(focus.longer.items(), key=lambda item: item[1])
     verb = "took" if reason in (RUNNING, AGAIN) else "waited"
+    share = percent(min(most / total, 1.0))
     return (
         f"{who} {verb} {seconds(total / n)} longer{each} under {slow} than under {fast}, "
-        f"{percent(min(most / total, 1.0))} of it for {reason_words(reason)}{_in_front(why, focus)}."
+        f"{share} of it for {reason_words(reason)}{_in_front(why, focus)}."
     )
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I8, Mask
-from sim.cluster.exclusive import PARTS
+from sim.cluster.classes import PARTS
 from sim.engine.plan import NO_LIMIT
 from sweep.questions.why import fronts
 from sweep.questions.why.attempts import Attempts, simple_gangs

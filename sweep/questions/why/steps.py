@@ -11,7 +11,7 @@ from sim.base.arrays import F8, I8
 
 
 class Steps(NamedTuple):
-    """A number over time: ``values[0]`` before ``times[0]``, ``values[k + 1]`` from ``times[k]``."""
+    """A number over time: ``values[0]`` at first, ``values[k + 1]`` from ``times[k]`` on."""
 
     times: F8
     values: I8
@@ -31,9 +31,10 @@ def from_changes(begin_s: F8, end_s: F8, amount: I8) -> Steps:
 
 def grid(curves: Iterable[Steps], cuts: Iterable[float], begin_s: float, end_s: float) -> F8:
     """Return begin, end, and all times between at which a curve changes or a cut is."""
-    within = [[begin_s, end_s]]
+    within = [np.array([begin_s, end_s])]
     for curve in curves:
         first, last = np.searchsorted(curve.times, [begin_s, end_s], side="left").tolist()
         within.append(curve.times[first:last])
     times = np.concatenate([*within, [cut for cut in cuts if begin_s < cut < end_s]])
-    return np.unique(times)
+    unique: F8 = np.unique(times)
+    return unique

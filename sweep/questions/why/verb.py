@@ -67,7 +67,9 @@ def _print_table(console: Console, title: str, rows: list[JobRow]) -> None:
     first, second = rows[0].why.names
     facts = [row.facts() for row in rows]
     known = rows[0].why.facts
-    named = [n for n, all_of in (("user", known.user), ("queue", known.queue)) if len({*all_of}) > 1]
+    named = [
+        n for n, all_of in (("user", known.user), ("queue", known.queue)) if len({*all_of}) > 1
+    ]
     header = (title, *named, "tasks", "work", first, second, "change", "longer for", "overtaken")
     lines = [
         (

@@ -222,7 +222,7 @@ def test_wrong_words_say_the_way_out(command: Command) -> None:
 
 
 def test_another_run_than_the_sweeps_is_refused() -> None:
-    with pytest.raises(InputError, match="has jct_mean_s 2.0, and the sweep recorded 1.0"):
+    with pytest.raises(InputError, match=r"has jct_mean_s 2\.0, and the sweep recorded 1\.0"):
         captured_run._check_metrics({"jct_mean_s": 1.0, "key": "a"}, {"jct_mean_s": 2.0})
     captured_run._check_metrics({"jct_mean_s": float("nan")}, {"jct_mean_s": float("nan")})
 

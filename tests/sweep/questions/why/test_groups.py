@@ -86,20 +86,18 @@ def slow(jobs: Facts, loss_s: list[float]) -> tuple[str, list[int]] | None:
                 bound = float(f"{step}e{power}")
                 if min((v for v in values if v), default=0) <= bound <= max(values):
                     bounds.append(bound)
-        for bound in sorted(bounds, reverse=True):
-            groups.append((by, [k for k in range(n) if values[k] >= bound]))
-        for bound in sorted(bounds):
-            groups.append((by, [k for k in range(n) if values[k] <= bound]))
+        down = sorted(bounds, reverse=True)
+        groups += [(by, [k for k in range(n) if values[k] >= bound]) for bound in down]
+        groups += [(by, [k for k in range(n) if values[k] <= bound]) for bound in down[::-1]]
     for by, texts in (("user", jobs.user), ("queue", jobs.queue)):
-        for name in sorted({*texts}):
-            if name:
-                groups.append((by, [k for k in range(n) if texts[k] == name]))
+        named = sorted({*texts} - {""})
+        groups += [(by, [k for k in range(n) if texts[k] == name]) for name in named]
     low, high = min(jobs.submit_s), max(jobs.submit_s)
     if high > low:
         part = [min(int((s - low) / (high - low) * 10), 9) for s in jobs.submit_s.tolist()]
         spans = sorted((b - a, a, b) for a in range(10) for b in range(a, 10))
-        for _, a, b in spans:
-            groups.append(("submission", [k for k in range(n) if a <= part[k] <= b]))
+        of_span = [[k for k in range(n) if a <= part[k] <= b] for _, a, b in spans]
+        groups += [("submission", rows) for rows in of_span]
     if not sum(loss_s):
         return None
     for level in LEVELS:

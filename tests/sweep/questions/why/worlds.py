@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ def slow_reading(result: Result, row: int) -> tuple[dict[str, float], dict[Any, 
     Only of runs without gangs, bounds, faults and lags.
     """
     tasks = result.tasks.to_pylist()
-    columns, cluster = result.workload.columns, result.cluster
+    columns = result.workload.columns
     stage_job = columns.stage_job.tolist()
     mine = [k for k, task in enumerate(tasks) if stage_job[task["stage"]] == row]
     parents = defaultdict(list)
@@ -122,7 +123,7 @@ def slow_reading(result: Result, row: int) -> tuple[dict[str, float], dict[Any, 
         )  # fmt: skip
         shared: dict[str, dict[Any, float]] = defaultdict(lambda: defaultdict(float))
         spent: dict[str, float] = defaultdict(float)
-        for begin, end in zip(times, times[1:]):  # noqa: B905
+        for begin, end in itertools.pairwise(times):
             reason, holders = _slow_piece(result, row, task, (begin, end, task["start_s"]))
             spent[reason] += end - begin
             for key, amount in holders.items():
