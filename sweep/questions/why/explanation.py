@@ -18,8 +18,8 @@ from sweep.questions.why.attempts import read_attempts
 from sweep.questions.why.groups import Facts, Group
 from sweep.questions.why.splits import Split, Splitter
 
-N_SHOWN = 20
-"""Number of jobs that are shown on either side, and at most looked at in a group."""
+N_SHOWN, N_LOOKED_AT = 20, 100
+"""Largest numbers of jobs that are shown on either side, and that are looked at in a group."""
 
 ROUNDING = 1e-9
 """Relative differences of completion times that are none."""
@@ -36,7 +36,7 @@ class Focus:
     group : Group or None
         None if no natural group is small: then all jobs are meant.
     looked_at : (K,) int64
-        Jobs of the group that lost most, at most `N_SHOWN`; positions among those compared.
+        Jobs of the group that lost most, at most `N_LOOKED_AT`; positions among those compared.
     share : float
         Their share of the whole loss.
     seconds : (dict of str to float, dict of str to float)
@@ -159,7 +159,7 @@ class Explanation:
         group = groups.smallest(self.facts, change_s)
         rows = np.ones(len(self.jobs), np.bool_) if group is None else group.rows
         order = np.argsort(-change_s, kind="stable")
-        looked_at = order[(rows & (change_s > 0))[order]][:N_SHOWN]
+        looked_at = order[(rows & (change_s > 0))[order]][:N_LOOKED_AT]
         seconds: tuple[dict[str, float], ...] = defaultdict(float), defaultdict(float)
         behind: dict[tuple[int, str], float] = {}
         for position in looked_at.tolist():

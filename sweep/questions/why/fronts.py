@@ -73,10 +73,7 @@ def holders(
     held = share[a.stage[found]] * a.count[found] * seconds
     if not held.sum():
         return {}
-    kind = _kinds(a, job, found)
-    by_pair = np.bincount(a.job[found] * len(KINDS) + kind, held * (total_s / held.sum()))
-    pairs = np.flatnonzero(by_pair)
-    return {(int(p // len(KINDS)), KINDS[p % len(KINDS)]): float(by_pair[p]) for p in pairs}
+    return _by_pair(a, job, found, held * (total_s / held.sum()))
 
 
 def _kinds(a: Attempts, job: int, rows: I8) -> I8:
@@ -94,16 +91,26 @@ def next_placed(a: Attempts, job: int, times: F8, mask: Mask) -> Fronts:
 
     A piece that the waiting job itself ends is nobody's.
     """
-    found: dict[tuple[int, str], float] = {}
-    spans, placed = np.diff(times), a.placed_s[a.by_placement]
-    first = np.searchsorted(placed, times[1:], side="left")
-    for piece in np.flatnonzero(mask).tolist():
-        for row in a.by_placement[int(first[piece]) :].tolist():
-            other = int(a.job[row])
-            if other == job or a.placed_s[row] >= times[-1]:
-                break
-            if a.run.job_submit[other] <= times[piece]:
-                key = other, KINDS[int(_kinds(a, job, np.array([row]))[0])]
-                found[key] = found.get(key, 0.0) + float(spans[piece])
-                break
-    return found
+    pieces = np.flatnonzero(mask)
+    rows, submit_s = a.by_placement, a.run.job_submit
+    placed = a.placed_s[rows]
+    last = int(np.searchsorted(placed, times[-1], side="left"))
+    at = np.searchsorted(placed, times[pieces + 1], side="left")
+    is_open = at < last
+    while is_open.any():  # pass over those that came in the piece or after it
+        other = a.job[rows[np.minimum(at, last - 1)]]
+        is_open &= (other != job) & (submit_s[other] > times[pieces])
+        at[is_open] += 1
+        is_open &= at < last
+    is_found = at < last
+    next_rows = rows[at[is_found]]
+    seconds = np.diff(times)[pieces[is_found]]
+    is_other = a.job[next_rows] != job
+    return _by_pair(a, job, next_rows[is_other], seconds[is_other])
+
+
+def _by_pair(a: Attempts, job: int, rows: I8, seconds: F8) -> Fronts:
+    """Sum seconds of attempts by job and kind."""
+    by_pair = np.bincount(a.job[rows] * len(KINDS) + _kinds(a, job, rows), seconds)
+    pairs = np.flatnonzero(by_pair)
+    return {(int(p // len(KINDS)), KINDS[p % len(KINDS)]): float(by_pair[p]) for p in pairs}

@@ -105,6 +105,8 @@ def reasons(why: Explanation, focus: Focus) -> str:
 def _looked_at(focus: Focus) -> str:
     n, kind = len(focus.looked_at), "lost" if focus.of_loss else "won"
     jobs = f"{n} of them" if n > 1 else "one of them"
+    if focus.group is None:
+        jobs = f"{n} jobs"
     return f"The {jobs} that {kind} most ({percent(focus.share)} of it)"
 
 

@@ -85,11 +85,11 @@ def test_every_number_of_the_sentences_follows_from_the_jobs() -> None:
         gains = np.maximum(change, 0.0)
         mine = np.ones(len(gains), bool) if focus.group is None else focus.group.rows
         top = sorted(np.flatnonzero(mine & (gains > 0)).tolist(), key=lambda k: (-gains[k], k))
-        assert focus.looked_at.tolist() == top[:20]
-        longer = sum(change[k] for k in top[:20])
+        assert focus.looked_at.tolist() == top[:100]
+        longer = sum(change[k] for k in top[:100])
         assert sum(focus.longer.values()) == pytest.approx(longer)
-        assert sentences.seconds(longer / len(top[:20])) in reason
-        splits = [compared.splits(k)[focus.slow] for k in top[:20]]
+        assert sentences.seconds(longer / len(top[:100])) in reason
+        splits = [compared.splits(k)[focus.slow] for k in top[:100]]
         total = sum(sum(split.behind.values()) for split in splits)
         assert sum(focus.behind.values()) == pytest.approx(total)
 
