@@ -271,6 +271,54 @@ def test_a_page_has_the_names_of_nodes(tmp_path: Path) -> None:
             assert f" on {first}: " in str(tab.text_content("#tip"))
 
 
+def crowd() -> columns.Timeline:
+    """Many small jobs, and two large ones, on few slots."""
+    stages = [[50.0] * 20, [30.0] * 30, *([1.0] * 10 for _ in range(250))]
+    jobs = [
+        {"job_id": f"j{k}", "submit_s": 0.1 * k, "stages": [{"durations_s": durations}]}
+        for k, durations in enumerate(stages)
+    ]
+    runs: list[capture.Captured] = []
+    workload = sim.Workload.from_jobs(jobs)
+    capture.capturing(runs)(workload, sim.Cluster.slots(60), policies.build("fifo"), seed=0)
+    return _titled(runs[0], "crowd")
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
+def test_a_crowd_has_clusters_and_a_number_of_waiting_tasks(tmp_path: Path) -> None:
+    """Of many bars the largest jobs alone have colours; numbers don't follow the window's width."""
+    timeline = crowd()
+    page.draw([timeline]).write(tmp_path / "crowd.html")
+    changes = sorted(
+        [(t, 1) for t, s in zip(timeline.ready_s, timeline.start_s, strict=True) if s > t]
+        + [(s, -1) for t, s in zip(timeline.ready_s, timeline.start_s, strict=True) if s > t]
+    )
+    times = [time for time, _ in changes]
+    most = max(sum(by for t, by in changes if t <= time) for time in times)
+    with browser() as tab:
+        for width in (500, 1400):
+            tab.set_viewport_size({"width": width, "height": 700})
+            tab.goto((tmp_path / "crowd.html").as_uri(), wait_until="commit")
+            tab.wait_for_selector("body[data-ready]")
+            _images(tab)
+            assert tab.get_attribute("canvas.series", "data-most") == str(most)
+        items = tab.eval_on_selector_all("#clusters span", "e => e.map((x) => x.textContent)")
+        room = 1000.0 + 900.0 + 2500.0
+        assert items[:2] == [f"j0 {100 * 1000 / room:.0f} %", f"j1 {100 * 900 / room:.0f} %"]
+        assert items[-1] == f"244 smaller jobs {100 * (2500 - 60) / room:.0f} %"
+        assert len(items) == 9
+        tab.click("#clusters button")
+        assert "Job j0" in tab.text_content("#job")
+        tab.select_option("#colour", "user")
+        _images(tab)
+        assert tab.text_content("#clusters") == ""
+        tab.select_option("#colour", "job")
+        for _ in range(12):
+            tab.click("[data-do=in]")
+        _images(tab)
+        assert tab.text_content("#clusters") == "", "few bars have a colour each"
+
+
 @pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
 class TestPage:
     def test_says_why_a_job_waited(self, opened: Any, fifo: columns.Timeline) -> None:
