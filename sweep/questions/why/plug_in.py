@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sweep.questions.why.answer import Answer
+    from sweep.report.contribution import Contribution, Finished
     from sweep.store.folder import SweepFolder
 
 ORDER = 55
@@ -19,6 +19,10 @@ def explain(folder: SweepFolder, row: int, other: int | str) -> Answer:
     return answer.explain(folder, row, other)
 
 
-def write_pages(answer: Answer) -> Path:
-    """Write an answer's page, and the timelines that it links."""
-    return answer.write_pages()
+def contribute(sweep: Finished) -> Contribution:
+    """Add the command that explains the baseline's loss."""
+    from sweep.questions.why.section import build_section  # brings the report
+    from sweep.report.contribution import Contribution  # brings the report
+
+    section = build_section(sweep)
+    return Contribution(sections=() if section is None else (section,))

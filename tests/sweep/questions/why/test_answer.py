@@ -188,6 +188,23 @@ def test_show_explains_a_cell(command: Command) -> None:
     assert by_row.out == shown.out
 
 
+def test_a_report_has_the_command(command: Command) -> None:
+    """Of a baseline against the best policy; the command is that of the cells it names."""
+    ran = command("policy=fifo,las,random", "capacity=0.5,1.0", "seed=0,1", "baseline=fifo")
+    text = (ran.folder / "report.md").read_text()
+    found = re.search(r"python -m sweep show (\S+) (\d+) --why --against (\d+)", text)
+    assert found is not None
+    rows_ = ran.rows
+    asked, best = rows_[int(found[2])], rows_[int(found[3])]
+    assert found[1] == ran.folder.name
+    alike = [row for row in rows_ if (row["capacity"], row["seed"]) == (0.5, 0)]
+    assert best["jct_mean_s"] == min(row["jct_mean_s"] for row in alike)
+    assert (asked["capacity"], asked["seed"]) == (best["capacity"], best["seed"]) == (0.5, 0)
+    assert asked["policy"] == "fifo" or best["policy"] == "fifo"
+    alone = command("policy=fifo", "capacity=0.5", "seed=0")
+    assert "--why" not in (alone.folder / "report.md").read_text()
+
+
 def test_jobs_of_a_cell_have_names_and_sizes(
     command: Command, capfd: pytest.CaptureFixture[str]
 ) -> None:
