@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sweep.questions.why.explanation import Explanation, Focus
+from sweep.questions.why.explanation import N_LOOKED_AT, Explanation, Focus
 from sweep.questions.why.fronts import BEFORE, EARLIER, LATER, OWN
 from sweep.questions.why.splits import (
     AGAIN,
@@ -107,7 +107,8 @@ def _looked_at(focus: Focus) -> str:
     jobs = f"{n} of them" if n > 1 else "one of them"
     if focus.group is None:
         jobs = f"{n} jobs"
-    return f"The {jobs} that {kind} most ({percent(focus.share)} of it)"
+    most = " most" * (n == N_LOOKED_AT)
+    return f"The {jobs} that {kind}{most} ({percent(focus.share)} of it)"
 
 
 def _in_front(why: Explanation, focus: Focus) -> str:
