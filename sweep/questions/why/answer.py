@@ -71,13 +71,13 @@ class Answer:
     @property
     def behind(self) -> pd.DataFrame:
         """A row for each of those jobs, policy and job in front: ``how``, and ``seconds``."""
-        found = []
+        records = []
         for row in self.rows:
             for policy, name in enumerate(self.why.names):
-                for other, how, held in row.in_front(policy, len(row.splits[policy].behind)):
-                    front = {"in_front": other, "how": how, "seconds": held}
-                    found.append({"job_id": row.job_id, "policy": name, **front})
-        return _frame(found)
+                for other, how, front_s in row.in_front(policy, len(row.splits[policy].behind)):
+                    front = {"in_front": other, "how": how, "seconds": front_s}
+                    records.append({"job_id": row.job_id, "policy": name, **front})
+        return _frame(records)
 
     def write(self, path: str | Path) -> None:
         """Write the page alone: one file that needs no network."""
@@ -125,10 +125,10 @@ def _columns(row: JobRow) -> dict[str, Any]:
     return {**row.facts(), **waits, "overtaken": row.overtaken_share}
 
 
-def _frame(found: list[dict[str, Any]]) -> pd.DataFrame:
+def _frame(records: list[dict[str, Any]]) -> pd.DataFrame:
     require("frames")
-    names = dict.fromkeys(name for row in found for name in row)
-    columns = {name: [row.get(name) for row in found] for name in names}
+    names = dict.fromkeys(name for row in records for name in row)
+    columns = {name: [row.get(name) for row in records] for name in names}
     filled = {k: [0.0 if v is None and "wait_" in k else v for v in c] for k, c in columns.items()}
     frame: pd.DataFrame = pa.table(filled).to_pandas()
     return frame

@@ -1,4 +1,4 @@
-"""What holds a job back over time: its start gate and run limit, and how many tasks it has."""
+"""Bounds of jobs over time: start gate and run limit, and tasks that started and that run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BoundsOfJobs:
         n_jobs = len(attempts.run.job_submit)
         self._job0 = offsets(np.bincount(jobs, minlength=n_jobs))
 
-    def of_job(self, job: int) -> Bounds:
+    def job_bounds(self, job: int) -> Bounds:
         """Return the bounds of a job; a job with an overflow queue is not bound."""
         a, rows = self._a, slice(int(self._job0[job]), int(self._job0[job + 1]))
         overflows = self._values["overflow_queue"][rows] >= 0

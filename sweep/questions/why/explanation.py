@@ -31,7 +31,7 @@ class Focus:
 
     Attributes
     ----------
-    of_loss : bool
+    is_loss : bool
         True if it is the loss, False if the gain.
     group : Group or None
         None if no natural group is small: then all jobs are meant.
@@ -45,7 +45,7 @@ class Focus:
         Behind whom they waited there, s; see `Split.behind`.
     """
 
-    of_loss: bool
+    is_loss: bool
     group: Group | None
     looked_at: I8
     share: float
@@ -55,7 +55,7 @@ class Focus:
     @property
     def slow(self) -> int:
         """The policy under which they took longer, 0 or 1."""
-        return 0 if self.of_loss else 1
+        return 0 if self.is_loss else 1
 
     @property
     def longer(self) -> dict[str, float]:
@@ -101,7 +101,7 @@ class Explanation:
 
     @cached_property
     def lost_s(self) -> F8:
-        """What each compared job lost, (N,) s; below 0 what it won."""
+        """Loss of each compared job, (N,) s; below 0 a gain."""
         first, second = self.jct_s
         lost = first - second
         return np.where(abs(lost) <= ROUNDING * np.maximum(first, second), 0.0, lost)
@@ -148,14 +148,14 @@ class Explanation:
         """Zero of the runs' clock on that of the workload, s."""
         return float(self.runs[0].result.workload.origin_s)
 
-    def focus(self, *, of_loss: bool) -> Focus:
+    def focus(self, *, is_loss: bool) -> Focus:
         """Return the jobs whose loss it mainly is, or whose gain."""
-        if of_loss not in self._focuses:
-            self._focuses[of_loss] = self._focus(of_loss)
-        return self._focuses[of_loss]
+        if is_loss not in self._focuses:
+            self._focuses[is_loss] = self._focus(is_loss)
+        return self._focuses[is_loss]
 
-    def _focus(self, of_loss: bool) -> Focus:
-        change_s = np.maximum(self.lost_s if of_loss else -self.lost_s, 0.0)
+    def _focus(self, is_loss: bool) -> Focus:
+        change_s = np.maximum(self.lost_s if is_loss else -self.lost_s, 0.0)
         group = groups.smallest(self.facts, change_s)
         rows = np.ones(len(self.jobs), np.bool_) if group is None else group.rows
         order = np.argsort(-change_s, kind="stable")
@@ -167,7 +167,7 @@ class Explanation:
             for sums, split in zip(seconds, both, strict=True):
                 for reason, value in split.seconds.items():
                     sums[reason] += value
-            fronts.add(behind, both[0 if of_loss else 1].behind)
+            fronts.add(behind, both[0 if is_loss else 1].behind)
         total = change_s.sum()
         share = float(change_s[looked_at].sum() / total) if total else 0.0
-        return Focus(of_loss, group, looked_at, share, (seconds[0], seconds[1]), behind)
+        return Focus(is_loss, group, looked_at, share, (seconds[0], seconds[1]), behind)

@@ -10,7 +10,7 @@ from sim.base.arrays import F8, I8, Mask
 from sweep.questions.why.attempts import Attempts
 
 OWN, BEFORE, EARLIER, LATER = "its own tasks", "ran already", "came before", "came later"
-"""How a job came to be in front: it is the job itself; it took the room before the other came; or
+"""Ways of a job to be in front: it is the job itself; it took the room before the other came; or
 after, and came before or after the other."""
 KINDS = (OWN, BEFORE, EARLIER, LATER)
 
@@ -64,16 +64,16 @@ def holders(
     meets = host[a.machine] & (a.placed_s < times[-1]) & (a.held_s > times[0])
     if rows is not None:
         meets &= rows
-    found = np.flatnonzero(meets)
-    seconds = np.interp(a.held_s[found], times, before) - np.interp(
-        a.placed_s[found], times, before
+    present = np.flatnonzero(meets)
+    seconds = np.interp(a.held_s[present], times, before) - np.interp(
+        a.placed_s[present], times, before
     )
-    of_all = np.maximum(a.capacity[host].sum(axis=0), 1)
-    share = (a.demand / of_all)[:, resources].sum(axis=1)
-    held = share[a.stage[found]] * a.count[found] * seconds
-    if not held.sum():
+    total = np.maximum(a.capacity[host].sum(axis=0), 1)
+    share = (a.demand / total)[:, resources].sum(axis=1)
+    amounts = share[a.stage[present]] * a.count[present] * seconds
+    if not amounts.sum():
         return {}
-    return _by_pair(a, job, found, held * (total_s / held.sum()))
+    return _by_pair(a, job, present, amounts * (total_s / amounts.sum()))
 
 
 def _kinds(a: Attempts, job: int, rows: I8) -> I8:
@@ -95,15 +95,15 @@ def next_placed(a: Attempts, job: int, times: F8, mask: Mask) -> Fronts:
     rows, submit_s = a.by_placement, a.run.job_submit
     placed = a.placed_s[rows]
     last = int(np.searchsorted(placed, times[-1], side="left"))
-    at = np.searchsorted(placed, times[pieces + 1], side="left")
-    is_open = at < last
+    position = np.searchsorted(placed, times[pieces + 1], side="left")
+    is_open = position < last
     while is_open.any():  # pass over those that came in the piece or after it
-        other = a.job[rows[np.minimum(at, last - 1)]]
+        other = a.job[rows[np.minimum(position, last - 1)]]
         is_open &= (other != job) & (submit_s[other] > times[pieces])
-        at[is_open] += 1
-        is_open &= at < last
-    is_found = at < last
-    next_rows = rows[at[is_found]]
+        position[is_open] += 1
+        is_open &= position < last
+    is_found = position < last
+    next_rows = rows[position[is_found]]
     seconds = np.diff(times)[pieces[is_found]]
     is_other = a.job[next_rows] != job
     return _by_pair(a, job, next_rows[is_other], seconds[is_other])

@@ -1,4 +1,4 @@
-"""Whose loss it is: the smallest natural group of jobs that makes most of it.
+"""Smallest natural group of jobs that makes most of a loss.
 
 Groups are jobs of a width or work of at least, or at most, some round number (1, 2 or 5 times a
 power of ten); those of one user or queue; and those submitted in some of ten equal periods that
@@ -74,14 +74,14 @@ def smallest(facts: Facts, loss_s: F8) -> Group | None:
     return None
 
 
-def of_each_fact(facts: Facts, loss_s: F8) -> list[Group]:
+def smallest_by_fact(facts: Facts, loss_s: F8) -> list[Group]:
     """Return, of each fact, the smallest group that makes the first of `LEVELS`."""
     groups = [*candidates(facts, loss_s)]
-    found = (
+    smallest_groups = (
         _first([group for group in groups if group.by == by], LEVELS[0])
         for by in dict.fromkeys(group.by for group in groups)
     )
-    return [group for group in found if group is not None and not group.rows.all()]
+    return [group for group in smallest_groups if group is not None and not group.rows.all()]
 
 
 def _first(groups: Sequence[Group], level: float) -> Group | None:

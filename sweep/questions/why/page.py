@@ -62,11 +62,11 @@ TERMS = {
 def write_text(why: Explanation, place: str, timeline: str | None) -> str:
     """Return the page; `timeline` is the address of the page with both timelines, if any."""
     shown = rows(why, why.losers + why.winners)
-    focus = why.focus(of_loss=why.is_loss)
+    focus = why.focus(is_loss=why.is_loss)
     colours = _styles([*reasons_of(shown), *focus.seconds[0], *focus.seconds[1]])
     sides = [
-        _side(why, why.losers, colours, timeline, of_loss=True),
-        _side(why, why.winners, colours, timeline, of_loss=False),
+        _side(why, why.losers, colours, timeline, is_loss=True),
+        _side(why, why.winners, colours, timeline, is_loss=False),
     ]
     marked = [
         (row.position, "lost" if row.lost_s > 0 else "won", f"#{_id(row)}", _title(row))
@@ -118,13 +118,13 @@ def _overview(
     longest = max(sum(seconds.values()) for seconds in focus.seconds)
     total = sum(focus.behind.values()) or 1.0
     by_kind = {
-        kind: sum(held for (_, how), held in focus.behind.items() if how == kind) / total
+        kind: sum(front_s for (_, how), front_s in focus.behind.items() if how == kind) / total
         for kind in KINDS
     }
     by_job: dict[int, float] = {}
-    for (job, how), held in focus.behind.items():
+    for (job, how), front_s in focus.behind.items():
         if how != OWN:
-            by_job[job] = by_job.get(job, 0.0) + held / total
+            by_job[job] = by_job.get(job, 0.0) + front_s / total
     largest = sorted(by_job, key=lambda job: (-by_job[job], job))[:N_NAMED]
     return {
         "title": f"The {n} jobs of the summary, on average" if n > 1 else "The job of the summary",
@@ -165,20 +165,22 @@ def _side(
     colours: Mapping[str, str],
     timeline: str | None,
     *,
-    of_loss: bool,
+    is_loss: bool,
 ) -> dict[str, Any]:
-    verb = "lost" if of_loss else "won"
-    found = rows(why, positions)
-    known = reasons_of(found)
-    longest = max((max(why.jct_s[p][row.position] for p in (0, 1)) for row in found), default=1.0)
-    sentence = sentences.whose_it_is(why.focus(of_loss=of_loss)) if found else f"no job {verb}"
-    n = f"{len(found)} jobs that {verb} most" if len(found) > 1 else f"job that {verb}"
+    verb = "lost" if is_loss else "won"
+    job_rows = rows(why, positions)
+    known = reasons_of(job_rows)
+    longest = max(
+        (max(why.jct_s[p][row.position] for p in (0, 1)) for row in job_rows), default=1.0
+    )
+    sentence = sentences.group_clause(why.focus(is_loss=is_loss)) if job_rows else f"no job {verb}"
+    n = f"{len(job_rows)} jobs that {verb} most" if len(job_rows) > 1 else f"job that {verb}"
     return {
-        "title": f"The {n}" if found else f"No job {verb}",
+        "title": f"The {n}" if job_rows else f"No job {verb}",
         "sentence": f"{sentence[0].upper()}{sentence[1:]}.",
         "style": verb,
         "reasons": [{"style": colours[r], "words": _name(r)} for r in known],
-        "jobs": [_job(row, colours, float(longest), timeline) for row in found],
+        "jobs": [_job(row, colours, float(longest), timeline) for row in job_rows],
     }
 
 
@@ -273,20 +275,20 @@ def _run(row: JobRow, policy: int) -> dict[str, Any]:
     total = sum(split.behind.values())
     names = why.splitters[policy].attempts.run.workload.stages["name"]
     waits = sorted(split.stages.items(), key=lambda item: -item[1])[:N_FRONT]
-    said = [f"{names[stage].as_py() or f'stage {stage}'} {seconds(s)}" for stage, s in waits]
+    texts = [f"{names[stage].as_py() or f'stage {stage}'} {seconds(s)}" for stage, s in waits]
     return {
         "title": f"Under {why.names[policy]}",
         "rows": [
             {
                 "name": "itself" if how == OWN else name,
                 "how": how,
-                "seconds": seconds(held),
-                "share": percent(held / total),
+                "seconds": seconds(front_s),
+                "share": percent(front_s / total),
             }
-            for name, how, held in row.in_front(policy, N_FRONT)
+            for name, how, front_s in row.in_front(policy, N_FRONT)
         ],
-        "stages": f"Waits along its chain: {', '.join(said)}."
-        if said
+        "stages": f"Waits along its chain: {', '.join(texts)}."
+        if texts
         else "It waited for nothing.",
     }
 
@@ -300,7 +302,7 @@ def _groups(why: Explanation) -> list[dict[str, str]]:
             "part": percent(group.n_jobs / len(why.jobs)),
             "share": percent(group.share),
         }
-        for group in groups.of_each_fact(why.facts, change_s)
+        for group in groups.smallest_by_fact(why.facts, change_s)
     ]
 
 

@@ -19,7 +19,7 @@ MAX_NAMES = 5
 def explain(folder: SweepFolder, row: int, other: int) -> Explanation:
     """Run two cells of a sweep again, and compare them job by job."""
     rows = [folder.row(number) for number in (row, other)]
-    for key in _others(folder):
+    for key in _shared_keys(folder):
         if text(rows[0][key]) != text(rows[1][key]):
             values = " and ".join(text(r[key]) for r in rows)
             raise InputError(f"the two cells differ in {key}, too: {values}", rule="two causes")
@@ -46,30 +46,30 @@ def counterpart(folder: SweepFolder, row: int, policy: str) -> int:
     InputError
         If there is none, or there are several.
     """
-    keys = [*_others(folder), *_settings(folder)]
+    keys = [*_shared_keys(folder), *_settings(folder)]
     table = folder.cells([POLICY, *keys, "status"]).to_pylist()
     mine = table[row]
     same = [
         number
         for number, cell in enumerate(table)
-        if number != row and all(text(cell[k]) == text(mine[k]) for k in _others(folder))
+        if number != row and all(text(cell[k]) == text(mine[k]) for k in _shared_keys(folder))
     ]
-    found = [number for number in same if table[number][POLICY] == policy]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    matching = [number for number in same if table[number][POLICY] == policy]
+    if len(matching) == 1:
+        return matching[0]
+    if not matching:
         known = list(dict.fromkeys(table[n][POLICY] for n in same))
         shown = ", ".join(map(str, known[:MAX_NAMES])) or "none"
         more = f" and {len(known) - MAX_NAMES} more" if len(known) > MAX_NAMES else ""
         raise InputError(
-            f"no other cell of {policy} has the same {', '.join(_others(folder))}; "
+            f"no other cell of {policy} has the same {', '.join(_shared_keys(folder))}; "
             f"policies that have one: {shown}{more}",
             rule="no such cell",
         )
-    settings = [_setting(folder, table[number], number) for number in found[:MAX_NAMES]]
-    more = f" and {len(found) - MAX_NAMES} more" if len(found) > MAX_NAMES else ""
+    settings = [_setting(folder, table[number], number) for number in matching[:MAX_NAMES]]
+    more = f" and {len(matching) - MAX_NAMES} more" if len(matching) > MAX_NAMES else ""
     raise InputError(
-        f"{policy} has {len(found)} settings; name one by its row: {'; '.join(settings)}{more}",
+        f"{policy} has {len(matching)} settings; name one by its row: {'; '.join(settings)}{more}",
         rule="several cells",
     )
 
@@ -79,7 +79,7 @@ def _setting(folder: SweepFolder, cell: Mapping[str, Any], number: int) -> str:
     return f"--against {number} ({', '.join(words)})"
 
 
-def _others(folder: SweepFolder) -> list[str]:
+def _shared_keys(folder: SweepFolder) -> list[str]:
     """Return the columns that say which cell it is, but the policy and its settings."""
     keys = (*AXES, *folder.config()["swept"])
     return [key for key in keys if key.partition(".")[0] != POLICY]

@@ -15,12 +15,12 @@ from sweep.questions.why.steps import Steps
 
 
 class Request(NamedTuple):
-    """Room that is asked for: `n` slots of a demand, at most `each` a machine."""
+    """Room that is asked for: `n` slots of a demand, at most `per_machine` on one."""
 
     demand: tuple[int, ...]
     codes: int  # of machines, as bits
     n: int
-    each: int
+    per_machine: int
     reservation: int  # that the job asks for, -1 for none
     may_use: int  # reservations, as bits
 
@@ -43,7 +43,7 @@ class Room:
     def _events(self) -> None:
         """Set the changes of each machine's room, by machine and time, and those by time."""
         a, cluster = self.attempts, self.attempts.run.cluster
-        held = a.demand[a.stage] * a.count[:, None]
+        taken = a.demand[a.stage] * a.count[:, None]
         down, reserved = cluster.outages, cluster.reservations
         n_names = len(reserved.names)
         closed = np.zeros((len(down) + len(reserved), 1 + n_names), np.int64)
@@ -54,8 +54,8 @@ class Room:
         ends = np.concatenate([down.up_s, reserved.until_s])
         machine = np.concatenate([a.machine, a.machine, closing, closing])
         times = np.concatenate([a.placed_s, a.held_s, begins, ends])
-        n, none = len(closing), np.zeros((2 * len(held), 1 + n_names), np.int64)
-        used = np.concatenate([held, -held, np.zeros((2 * n, held.shape[1]), np.int64)])
+        n, none = len(closing), np.zeros((2 * len(taken), 1 + n_names), np.int64)
+        used = np.concatenate([taken, -taken, np.zeros((2 * n, taken.shape[1]), np.int64)])
         shut = np.concatenate([none, closed, -closed])
         order = np.lexsort((times, machine))
         self._machine, self._times = machine[order], times[order]
@@ -105,9 +105,11 @@ class Room:
     def _count(self, request: Request) -> tuple[Steps, ...]:
         demand = np.array(request.demand, np.int64)
         host = self.may_host(request)
-        fits = [_slots(self._free[:, [r]], demand[[r]], request.each) for r in range(len(demand))]
+        fits = [
+            _slots(self._free[:, [r]], demand[[r]], request.per_machine) for r in range(len(demand))
+        ]
         empty = [
-            _slots(self.attempts.capacity[:, [r]], demand[[r]], request.each)
+            _slots(self.attempts.capacity[:, [r]], demand[[r]], request.per_machine)
             for r in range(len(demand))
         ]
         fits.append(np.minimum.reduce(fits))
@@ -134,9 +136,9 @@ class Room:
         return Steps(times[last], np.concatenate([[empty[host].sum()], values]).astype(np.int64))
 
 
-def _slots(free: I8, demand: I8, each: int) -> I8:
-    """Return how many slots of a demand of one resource find room, at most `each`."""
+def _slots(free: I8, demand: I8, per_machine: int) -> I8:
+    """Return how many slots of a demand of one resource find room, at most `per_machine`."""
     if not demand[0]:
-        return np.full(len(free), each, np.int64)
-    slots: I8 = np.clip(free[:, 0] // demand[0], 0, each)
+        return np.full(len(free), per_machine, np.int64)
+    slots: I8 = np.clip(free[:, 0] // demand[0], 0, per_machine)
     return slots

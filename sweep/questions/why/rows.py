@@ -47,7 +47,7 @@ class JobRow:
 
     @property
     def lost_s(self) -> float:
-        """How much longer it took under the first policy, s."""
+        """Difference of its completion times: how much longer it took under the first policy, s."""
         return float(self.why.lost_s[self.position])
 
     @property
@@ -70,14 +70,14 @@ class JobRow:
         """Share of what stood before it that came later than it did."""
         behind = self.splits[self.slow].behind
         total = sum(behind.values())
-        later = sum(held for (_, how), held in behind.items() if how == LATER)
+        later = sum(seconds for (_, how), seconds in behind.items() if how == LATER)
         return later / total if total else 0.0
 
     def in_front(self, policy: int, n: int) -> list[tuple[str, str, float]]:
         """Return who stood before it most: name, how, and seconds."""
         behind = self.splits[policy].behind
-        most = sorted(behind, key=lambda key: (-behind[key], key[0], KINDS.index(key[1])))[:n]
-        return [(job_name(self.why, job), how, behind[job, how]) for job, how in most]
+        first = sorted(behind, key=lambda key: (-behind[key], key[0], KINDS.index(key[1])))[:n]
+        return [(job_name(self.why, job), how, behind[job, how]) for job, how in first]
 
     def facts(self) -> dict[str, Any]:
         """Return its facts, and how long it took."""
@@ -106,10 +106,10 @@ def rows(why: Explanation, positions: Sequence[int]) -> list[JobRow]:
     return [JobRow(why, position) for position in positions]
 
 
-def reasons_of(found: Sequence[JobRow]) -> list[str]:
+def reasons_of(job_rows: Sequence[JobRow]) -> list[str]:
     """Return the reasons that occur in some rows, those that took most time first."""
     seconds: dict[str, float] = {}
-    for row in found:
+    for row in job_rows:
         for split in row.splits:
             for reason, value in split.seconds.items():
                 seconds[reason] = seconds.get(reason, 0.0) + value

@@ -72,12 +72,12 @@ def _squares(across: F8, up: F8) -> list[str]:
     column = np.minimum((across * N_COLUMNS).astype(int), N_COLUMNS - 1)
     row = np.minimum((up * N_ROWS).astype(int), N_ROWS - 1)
     counts = np.bincount(column * N_ROWS + row, minlength=N_COLUMNS * N_ROWS)
-    most = math.log1p(int(counts.max()))
+    log_max = math.log1p(int(counts.max()))
     width, height = _x(1 / N_COLUMNS) - _x(0), _y(0) - _y(1 / N_ROWS)
     squares = []
     for cell in np.flatnonzero(counts).tolist():
         c, r = divmod(cell, N_ROWS)
-        dark = 0.2 + 0.75 * math.log1p(int(counts[cell])) / most
+        dark = 0.2 + 0.75 * math.log1p(int(counts[cell])) / log_max
         squares.append(
             f'<rect class="cell" x="{_x(c / N_COLUMNS):.1f}" y="{_y((r + 1) / N_ROWS):.1f}" '
             f'width="{width:.1f}" height="{height:.1f}" fill-opacity="{dark:.2f}"/>'

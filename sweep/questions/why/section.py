@@ -38,7 +38,7 @@ def _pair(sweep: Finished) -> tuple[tuple[int, str], tuple[int, str]] | None:
         return None
     import pyarrow.compute as pc  # 0.05 s to import
 
-    others = [key for key in ("trace", "seed", *swept) if key.partition(".")[0] != "policy"]
+    shared_keys = [key for key in ("trace", "seed", *swept) if key.partition(".")[0] != "policy"]
     rows = pa.array(np.arange(cells.num_rows))
     table = cells.select([*needed]).append_column("row", rows)
     is_runnable = pc.invert(pc.field(ORACLE)) & pc.is_finite(pc.field(METRIC))
@@ -48,14 +48,14 @@ def _pair(sweep: Finished) -> tuple[tuple[int, str], tuple[int, str]] | None:
     low = pc.min(table["capacity"])
     table = table.filter(pc.field("capacity") == low)
     first = table.slice(0, 1).to_pylist()[0]
-    for key in others:
+    for key in shared_keys:
         is_same = pc.is_null(table[key]) if first[key] is None else pc.equal(table[key], first[key])
         table = table.filter(is_same)
-    alike = table.select(["row", "policy", METRIC]).to_pylist()
-    ranked = sorted(alike, key=lambda cell: float(cell[METRIC]))
+    comparable = table.select(["row", "policy", METRIC]).to_pylist()
+    ranked = sorted(comparable, key=lambda cell: float(cell[METRIC]))
     best = ranked[0]
-    baseline = next((c for c in alike if c["policy"] == sweep.config["baseline"]), ranked[-1])
-    asked = ranked[-1] if baseline["policy"] == best["policy"] else baseline
-    if asked["policy"] == best["policy"] or asked[METRIC] == best[METRIC]:
+    baseline = next((c for c in comparable if c["policy"] == sweep.config["baseline"]), ranked[-1])
+    slow = ranked[-1] if baseline["policy"] == best["policy"] else baseline
+    if slow["policy"] == best["policy"] or slow[METRIC] == best[METRIC]:
         return None
-    return (asked["row"], str(asked["policy"])), (best["row"], str(best["policy"]))
+    return (slow["row"], str(slow["policy"])), (best["row"], str(best["policy"]))

@@ -33,7 +33,7 @@ WORDS = {
     ORDER: "a turn, while there was room",
     OTHER: "what the run does not tell",
 }
-"""What a job spends its time on, after "for"."""
+"""Reasons in words after "for"."""
 FRONT_WORDS = {
     OWN: "was held by their own other tasks",
     BEFORE: "was held by jobs that ran when they came",
@@ -58,9 +58,9 @@ def summary(why: Explanation) -> tuple[str, str]:
     if not why.lost_s.any():
         same = f"All {len(why.jobs):,} jobs take as long under {first} as under {second}."
         return same, "There is nothing to explain."
-    focus = why.focus(of_loss=why.is_loss)
-    whose = f"{_counts(why)}; {whose_it_is(focus)}."
-    return whose, reasons(why, focus)
+    focus = why.focus(is_loss=why.is_loss)
+    first_sentence = f"{_counts(why)}; {group_clause(focus)}."
+    return first_sentence, reasons(why, focus)
 
 
 def _counts(why: Explanation) -> str:
@@ -75,9 +75,9 @@ def _counts(why: Explanation) -> str:
     )
 
 
-def whose_it_is(focus: Focus) -> str:
+def group_clause(focus: Focus) -> str:
     """Say which jobs the loss, or the gain, mainly is."""
-    kind = "loss" if focus.of_loss else "gain"
+    kind = "loss" if focus.is_loss else "gain"
     if focus.group is None:
         return f"the {kind} is spread: no natural group of a third of the jobs makes half of it"
     n = focus.group.n_jobs
@@ -87,28 +87,28 @@ def whose_it_is(focus: Focus) -> str:
 
 def reasons(why: Explanation, focus: Focus) -> str:
     """Say how much longer those took, by what, and behind whom they waited."""
-    slow, fast = why.names if focus.of_loss else why.names[::-1]
+    slow, fast = why.names if focus.is_loss else why.names[::-1]
     n = len(focus.looked_at)
     total = sum(focus.longer.values())
-    who, each = _looked_at(focus), " each" * (n > 1)
+    subject, per_job = _looked_at(focus), " each" * (n > 1)
     if focus.group is not None and n == focus.group.n_jobs:
-        who = "They" if n > 1 else "It"
-    reason, most = max(focus.longer.items(), key=lambda item: item[1])
+        subject = "They" if n > 1 else "It"
+    reason, largest_s = max(focus.longer.items(), key=lambda item: item[1])
     verb = "took" if reason in (RUNNING, AGAIN) else "waited"
-    share = percent(min(most / total, 1.0))
+    share = percent(min(largest_s / total, 1.0))
     return (
-        f"{who} {verb} {seconds(total / n)} longer{each} under {slow} than under {fast}, "
+        f"{subject} {verb} {seconds(total / n)} longer{per_job} under {slow} than under {fast}, "
         f"{share} of it for {reason_words(reason)}{_in_front(why, focus)}."
     )
 
 
 def _looked_at(focus: Focus) -> str:
-    n, kind = len(focus.looked_at), "lost" if focus.of_loss else "won"
+    n, kind = len(focus.looked_at), "lost" if focus.is_loss else "won"
     jobs = f"{n} of them" if n > 1 else "one of them"
     if focus.group is None:
         jobs = f"{n} jobs"
-    most = " most" * (n == N_LOOKED_AT)
-    return f"The {jobs} that {kind}{most} ({percent(focus.share)} of it)"
+    superlative = " most" * (n == N_LOOKED_AT)
+    return f"The {jobs} that {kind}{superlative} ({percent(focus.share)} of it)"
 
 
 def _in_front(why: Explanation, focus: Focus) -> str:
@@ -117,17 +117,17 @@ def _in_front(why: Explanation, focus: Focus) -> str:
     if not total:
         return ""
     by_kind: dict[str, float] = {}
-    for (_, kind), held in focus.behind.items():
-        by_kind[kind] = by_kind.get(kind, 0.0) + held
-    kind, most = max(by_kind.items(), key=lambda item: item[1])
+    for (_, kind), front_s in focus.behind.items():
+        by_kind[kind] = by_kind.get(kind, 0.0) + front_s
+    kind, largest_s = max(by_kind.items(), key=lambda item: item[1])
     words = FRONT_WORDS[kind]
     if len(focus.looked_at) == 1:
         words = words.replace("their", "its").replace("they", "it")
-    who = "they" if len(focus.looked_at) > 1 else "it"
-    text = f"; of the room {who} waited for there {percent(most / total)} {words}"
+    subject = "they" if len(focus.looked_at) > 1 else "it"
+    text = f"; of the room {subject} waited for there {percent(largest_s / total)} {words}"
     if kind == OWN:
         return text
-    held_by = {job: held for (job, how), held in focus.behind.items() if how == kind}
+    held_by = {job: front_s for (job, how), front_s in focus.behind.items() if how == kind}
     largest = sorted(held_by, key=lambda job: (-held_by[job], job))[:N_NAMED]
     names = [f"{job_name(why, job)} ({percent(held_by[job] / total)})" for job in largest]
     return f"{text}: {_listed(names)}{' most' * (len(held_by) > N_NAMED)}"

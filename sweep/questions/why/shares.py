@@ -35,10 +35,10 @@ class Shares:
         if org not in self._known:
             a = self._a
             rows = np.flatnonzero(self.organisation[a.job] == org)
-            held = a.demand[a.stage[rows]] * a.count[rows, None]
+            amounts = a.demand[a.stage[rows]] * a.count[rows, None]
             self._known[org] = tuple(
-                from_changes(a.placed_s[rows], a.held_s[rows], held[:, r])
-                for r in range(held.shape[1])
+                from_changes(a.placed_s[rows], a.held_s[rows], amounts[:, r])
+                for r in range(amounts.shape[1])
             )
         return self._known[org]
 
@@ -46,5 +46,5 @@ class Shares:
         """Tell at which times a demand would exceed the share of its queue."""
         over = np.zeros(len(times), np.bool_)
         for r, curve in enumerate(self.use(job)):
-            over |= curve.at(times) + demand[r] > self._cap[int(self.organisation[job]), r]
+            over |= curve.values_at(times) + demand[r] > self._cap[int(self.organisation[job]), r]
         return over

@@ -90,7 +90,7 @@ class Splitter:
 
     def _split(self, job: int) -> Split:
         a, split = self.attempts, Split()
-        bounds = self._bounds.of_job(job)
+        bounds = self._bounds.job_bounds(job)
         for link in chain(a, job):
             placed, start, end = (float(v[link.row]) for v in (a.placed_s, a.start_s, a.end_s))
             split.seconds[RUNNING if a.is_whole[link.row] else AGAIN] += end - start
@@ -131,22 +131,22 @@ class Splitter:
         released, opened = self._back(job, link)
         curves = [*steps, *bounds, *self._shares.use(job), self._unsure]
         times = grid(curves, (released, opened), *span)
-        at, spans = times[:-1], np.diff(times)
-        short = _short(steps, request, at)
-        is_unsure = self._unsure.at(at) > 0
+        begins_s, spans = times[:-1], np.diff(times)
+        short = _short(steps, request, begins_s)
+        is_unsure = self._unsure.values_at(begins_s) > 0
         if n > 1 and _is_unequal(self.attempts, job):
             is_unsure[:] = True
             short[:] *= int(steps[-2].values[0]) >= n  # the empty machines hold other slots
         reason = np.where(is_unsure, OTHER, ORDER).astype(object)
-        reason[steps[-1].at(at) < n] = CLOSED
+        reason[steps[-1].values_at(begins_s) < n] = CLOSED
         for bits in np.unique(short[short > 0]).tolist():
             reason[short == bits] = self._shortage(bits)
-        reason[self._shares.is_over(job, np.array(request.demand) * n, at)] = SHARE
-        running, started = bounds.running.at(at), bounds.started.at(at)
-        reason[_binds(bounds.limit.at(at), running)] = LIMIT
-        reason[_binds(bounds.gate.at(at), started)] = PILOTS
-        reason[at < opened] = LAG
-        reason[at < released] = UNRELEASED
+        reason[self._shares.is_over(job, np.array(request.demand) * n, begins_s)] = SHARE
+        running, started = bounds.running.values_at(begins_s), bounds.started.values_at(begins_s)
+        reason[_binds(bounds.limit.values_at(begins_s), running)] = LIMIT
+        reason[_binds(bounds.gate.values_at(begins_s), started)] = PILOTS
+        reason[begins_s < opened] = LAG
+        reason[begins_s < released] = UNRELEASED
         for name in dict.fromkeys(reason.tolist()):
             split.seconds[name] += float(spans[reason == name].sum())
         self._behind(split, job, request, (times, reason, short))
@@ -169,8 +169,8 @@ class Splitter:
         if (reason == SHARE).any():
             rows = self._shares.organisation[a.job] == self._shares.organisation[job]
             weight = _weight(0, request)
-            found = fronts.holders(a, job, host, weight, times, reason == SHARE, rows)
-            fronts.add(split.behind, found)
+            sharing = fronts.holders(a, job, host, weight, times, reason == SHARE, rows)
+            fronts.add(split.behind, sharing)
         fronts.add(split.behind, fronts.next_placed(a, job, times, reason == ORDER))
 
     def _back(self, job: int, link: Link) -> tuple[float, float]:
@@ -189,15 +189,15 @@ class Splitter:
         return f"no {' and '.join(sorted(words))}" if words else PIECES
 
 
-def _short(steps: tuple[Steps, ...], request: Request, at: F8) -> I8:
+def _short(steps: tuple[Steps, ...], request: Request, begins_s: F8) -> I8:
     """Return which resources are short for a request, as bits from 1 on.
 
     0: it has room. 1: none is short by itself.
     """
     *alone, together, _ = steps
-    short = (together.at(at) < request.n).astype(np.int64)
+    short = (together.values_at(begins_s) < request.n).astype(np.int64)
     for r, curve in enumerate(alone):
-        short += (curve.at(at) < request.n).astype(np.int64) << (r + 1)
+        short += (curve.values_at(begins_s) < request.n).astype(np.int64) << (r + 1)
     return short
 
 
@@ -227,8 +227,8 @@ def _unsure(a: Attempts) -> Steps:
     """
     columns, cluster = a.columns, a.run.cluster
     is_known = simple_gangs(columns, a.job, a.placed_s, a.end_s, a.reason)
-    others = (columns.job_min_tasks > 1) & ~is_known & (np.diff(a.job0) > 0)
-    rows = [a.rows_of(job) for job in np.flatnonzero(others).tolist()]
+    is_unknown = (columns.job_min_tasks > 1) & ~is_known & (np.diff(a.job0) > 0)
+    rows = [a.rows_of(job) for job in np.flatnonzero(is_unknown).tolist()]
     begin = [float(a.placed_s[own].min()) for own in rows]
     end = [float(a.end_s[own].max()) for own in rows]
     if cluster.devices:
@@ -236,5 +236,5 @@ def _unsure(a: Attempts) -> Steps:
         demand = columns.stage_demand[:, device] * columns.quantum[device]
         if (demand % 1 > 0).any():
             begin, end = [-np.inf], [np.inf]
-    one = np.ones(len(begin), np.int64)
-    return from_changes(np.array(begin, np.float64), np.array(end, np.float64), one)
+    ones = np.ones(len(begin), np.int64)
+    return from_changes(np.array(begin, np.float64), np.array(end, np.float64), ones)

@@ -16,7 +16,7 @@ class Steps(NamedTuple):
     times: F8
     values: I8
 
-    def at(self, times: F8) -> I8:
+    def values_at(self, times: F8) -> I8:
         """Return the number at some times, just after what happens then."""
         return self.values[np.searchsorted(self.times, times, side="right")]
 

@@ -51,10 +51,10 @@ def show_why(command: Command) -> int | None:
         print_line(console, sentence, "bold")
     rows = answer.rows
     lost, won = ([r for r in rows if (r.lost_s > 0) is sign] for sign in (True, False))
-    for title, found, n in (("lost", lost, N_LOST), ("won", won, N_WON)):
-        if found:
+    for title, job_rows, n in (("lost", lost, N_LOST), ("won", won, N_WON)):
+        if job_rows:
             print_line(console, "")
-            _print_table(console, f"{title} most", found[:n])
+            _print_table(console, f"{title} most", job_rows[:n])
     print_line(console, "")
     print(answer.write_pages())
     return 0

@@ -294,14 +294,14 @@ def test_a_crowd_has_clusters_and_a_number_of_waiting_tasks(tmp_path: Path) -> N
         + [(s, -1) for t, s in zip(timeline.ready_s, timeline.start_s, strict=True) if s > t]
     )
     times = [time for time, _ in changes]
-    most = max(sum(by for t, by in changes if t <= time) for time in times)
+    peak = max(sum(by for t, by in changes if t <= time) for time in times)
     with browser() as tab:
         for width in (500, 1400):
             tab.set_viewport_size({"width": width, "height": 700})
             tab.goto((tmp_path / "crowd.html").as_uri(), wait_until="commit")
             tab.wait_for_selector("body[data-ready]")
             _images(tab)
-            assert tab.get_attribute("canvas.series", "data-most") == str(most)
+            assert tab.get_attribute("canvas.series", "data-most") == str(peak)
         items = tab.eval_on_selector_all("#clusters span", "e => e.map((x) => x.textContent)")
         room = 1000.0 + 900.0 + 2500.0
         assert items[:2] == [f"j0 {100 * 1000 / room:.0f} %", f"j1 {100 * 900 / room:.0f} %"]

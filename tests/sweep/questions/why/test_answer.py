@@ -62,8 +62,8 @@ def test_two_sentences_say_whose_loss_it_is_and_behind_whom(why: Explanation) ->
 
 def test_the_better_policy_is_told_by_its_gain() -> None:
     won = explained(JOBS, TWO_SLOTS, "srpt", "fifo")
-    whose, reason = sentences.summary(won)
-    assert "lost 1.5 s in all and 2 won 18.5 s; 54 % of the gain is 1 job" in whose
+    first, reason = sentences.summary(won)
+    assert "lost 1.5 s in all and 2 won 18.5 s; 54 % of the gain is 1 job" in first
     assert "under fifo than under srpt" in reason
     same = explained(JOBS, sim.Cluster.slots(50), "fifo", "srpt")
     assert sentences.summary(same)[0] == "All 4 jobs take as long under fifo as under srpt."
@@ -76,11 +76,11 @@ def test_every_number_of_the_sentences_follows_from_the_jobs() -> None:
         compared = explained(random_jobs(rng), sim.Cluster.slots(3), "fifo", "srpt")
         if not compared.lost_s.any():
             continue
-        whose, reason = sentences.summary(compared)
+        first, reason = sentences.summary(compared)
         lost = [x for x in compared.lost_s.tolist() if x > 0]
-        assert f"{len(lost)} of {len(compared.jobs)} jobs lost" in whose
-        assert f"{sentences.seconds(sum(lost))} in all" in whose
-        focus = compared.focus(of_loss=compared.is_loss)
+        assert f"{len(lost)} of {len(compared.jobs)} jobs lost" in first
+        assert f"{sentences.seconds(sum(lost))} in all" in first
+        focus = compared.focus(is_loss=compared.is_loss)
         change = compared.lost_s if compared.is_loss else -compared.lost_s
         gains = np.maximum(change, 0.0)
         mine = np.ones(len(gains), bool) if focus.group is None else focus.group.rows
@@ -192,15 +192,15 @@ def test_a_report_has_the_command(command: Command) -> None:
     """Of a baseline against the best policy; the command is that of the cells it names."""
     ran = command("policy=fifo,las,random", "capacity=0.5,1.0", "seed=0,1", "baseline=fifo")
     text = (ran.folder / "report.md").read_text()
-    found = re.search(r"python -m sweep show (\S+) (\d+) --why --against (\d+)", text)
-    assert found is not None
+    match = re.search(r"python -m sweep show (\S+) (\d+) --why --against (\d+)", text)
+    assert match is not None
     rows_ = ran.rows
-    asked, best = rows_[int(found[2])], rows_[int(found[3])]
-    assert found[1] == ran.folder.name
-    alike = [row for row in rows_ if (row["capacity"], row["seed"]) == (0.5, 0)]
-    assert best["jct_mean_s"] == min(row["jct_mean_s"] for row in alike)
-    assert (asked["capacity"], asked["seed"]) == (best["capacity"], best["seed"]) == (0.5, 0)
-    assert asked["policy"] == "fifo" or best["policy"] == "fifo"
+    slow, best = rows_[int(match[2])], rows_[int(match[3])]
+    assert match[1] == ran.folder.name
+    comparable = [row for row in rows_ if (row["capacity"], row["seed"]) == (0.5, 0)]
+    assert best["jct_mean_s"] == min(row["jct_mean_s"] for row in comparable)
+    assert (slow["capacity"], slow["seed"]) == (best["capacity"], best["seed"]) == (0.5, 0)
+    assert slow["policy"] == "fifo" or best["policy"] == "fifo"
     alone = command("policy=fifo", "capacity=0.5", "seed=0")
     assert "--why" not in (alone.folder / "report.md").read_text()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sweep.questions.why.groups import LEVELS, MAX_PART, Facts, Group, of_each_fact, smallest
+from sweep.questions.why.groups import LEVELS, MAX_PART, Facts, Group, smallest, smallest_by_fact
 
 
 def facts(
@@ -22,32 +22,32 @@ def facts(
 
 
 def test_wide_jobs_that_make_the_loss() -> None:
-    found = smallest(facts([1, 2, 3, 600, 700, 4, 5, 6]), np.array([1, 0, 0, 50, 49, 0, 0, 0.0]))
-    assert found is not None
-    assert (found.by, found.words, found.n_jobs) == ("width", "of 500 tasks or more", 2)
-    assert found.share == 0.99
+    group = smallest(facts([1, 2, 3, 600, 700, 4, 5, 6]), np.array([1, 0, 0, 50, 49, 0, 0, 0.0]))
+    assert group is not None
+    assert (group.by, group.words, group.n_jobs) == ("width", "of 500 tasks or more", 2)
+    assert group.share == 0.99
 
 
 def test_a_user_whose_jobs_differ_in_nothing_else() -> None:
     users = ["ann", "bob", "ann", "bob", "eve", "eve"]
-    found = smallest(facts([3] * 6, users), np.array([0.0, 8.0, 0.0, 9.0, 1.0, 0.0]))
-    assert found is not None
-    assert (found.words, found.n_jobs) == ("of user bob", 2)
-    assert found.share == pytest.approx(17 / 18)
+    group = smallest(facts([3] * 6, users), np.array([0.0, 8.0, 0.0, 9.0, 1.0, 0.0]))
+    assert group is not None
+    assert (group.words, group.n_jobs) == ("of user bob", 2)
+    assert group.share == pytest.approx(17 / 18)
 
 
 def test_a_period_in_which_they_were_submitted() -> None:
     submit_s = [0.0, 10.0, 41.0, 42.0, 43.0, 70.0, 80.0, 100.0, 55.0]
     loss_s = np.array([0.0, 0.0, 5.0, 5.0, 5.0, 0.1, 0.0, 0.0, 0.0])
-    found = smallest(facts([2] * 9, None, submit_s), loss_s)
-    assert found is not None
-    assert (found.words, found.n_jobs) == ("submitted from 40 to 50 s", 3)
+    group = smallest(facts([2] * 9, None, submit_s), loss_s)
+    assert group is not None
+    assert (group.words, group.n_jobs) == ("submitted from 40 to 50 s", 3)
 
 
 def test_a_spread_loss_is_nobodys() -> None:
     assert smallest(facts([2] * 9), np.ones(9)) is None
     assert smallest(facts([2] * 9), np.zeros(9)) is None
-    assert of_each_fact(facts([2] * 9), np.ones(9)) == []
+    assert smallest_by_fact(facts([2] * 9), np.ones(9)) == []
 
 
 def test_groups_equal_a_slow_reading_of_the_rule() -> None:
@@ -63,15 +63,15 @@ def test_groups_equal_a_slow_reading_of_the_rule() -> None:
             rng.choice(["a", "b"], n).tolist(),
         )
         loss_s = rng.choice([0.0, 0.0, 1.0, 30.0], n)
-        found, wanted = smallest(jobs, loss_s), slow(jobs, loss_s.tolist())
-        if wanted is None:
-            assert found is None
+        group, expected = smallest(jobs, loss_s), slow(jobs, loss_s.tolist())
+        if expected is None:
+            assert group is None
             continue
-        assert isinstance(found, Group)
-        assert (found.by, found.n_jobs) == (wanted[0], len(wanted[1]))
-        assert np.flatnonzero(found.rows).tolist() == wanted[1]
-        assert found.share == pytest.approx(sum(loss_s[wanted[1]]) / sum(loss_s))
-        kinds.add(found.by)
+        assert isinstance(group, Group)
+        assert (group.by, group.n_jobs) == (expected[0], len(expected[1]))
+        assert np.flatnonzero(group.rows).tolist() == expected[1]
+        assert group.share == pytest.approx(sum(loss_s[expected[1]]) / sum(loss_s))
+        kinds.add(group.by)
     assert len(kinds) >= 4
 
 
@@ -96,8 +96,8 @@ def slow(jobs: Facts, loss_s: list[float]) -> tuple[str, list[int]] | None:
     if high > low:
         part = [min(int((s - low) / (high - low) * 10), 9) for s in jobs.submit_s.tolist()]
         spans = sorted((b - a, a, b) for a in range(10) for b in range(a, 10))
-        of_span = [[k for k in range(n) if a <= part[k] <= b] for _, a, b in spans]
-        groups += [("submission", rows) for rows in of_span]
+        members = [[k for k in range(n) if a <= part[k] <= b] for _, a, b in spans]
+        groups += [("submission", rows) for rows in members]
     if not sum(loss_s):
         return None
     for level in LEVELS:

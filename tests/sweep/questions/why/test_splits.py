@@ -165,14 +165,14 @@ def test_splits_equal_a_slow_reading(policy: str, cluster: sim.Cluster) -> None:
         captured = run(random_jobs(rng), cluster, policy)
         splitter = Splitter(read_attempts(captured))
         for row in range(captured.result.workload.n_jobs):
-            found = splitter.split(row)
-            wanted, behind = slow_reading(captured.result, row)
+            got = splitter.split(row)
+            expected, behind = slow_reading(captured.result, row)
             jct = captured.result.job_finish[row] - captured.result.job_submit[row]
-            assert sum(found.seconds.values()) == pytest.approx(jct, rel=1e-12)
-            assert sum(found.stages.values()) == pytest.approx(found.wait_s, rel=1e-12)
-            assert _positive(found.seconds) == pytest.approx(_positive(wanted))
-            assert _positive(found.behind) == pytest.approx(_positive(behind))
-            reasons |= _positive(found.seconds).keys()
+            assert sum(got.seconds.values()) == pytest.approx(jct, rel=1e-12)
+            assert sum(got.stages.values()) == pytest.approx(got.wait_s, rel=1e-12)
+            assert _positive(got.seconds) == pytest.approx(_positive(expected))
+            assert _positive(got.behind) == pytest.approx(_positive(behind))
+            reasons |= _positive(got.seconds).keys()
     assert reasons >= ({"running", "no slot"} if cluster.unit else {"no cpu", "no mem", "order"})
 
 

@@ -162,26 +162,26 @@ def _slow_piece(
         is_later = (submit_s[other], other) > (submit_s[row], row)
         return other, "came later" if is_later else "came before"
 
-    held = [k for k, t in enumerate(tasks) if t["start_s"] <= begin < t["finish_s"]]
+    running = [k for k, t in enumerate(tasks) if t["start_s"] <= begin < t["finish_s"]]
     free = cluster.capacity.copy()
-    for k in held:
+    for k in running:
         free[tasks[k]["machine"]] -= demand(tasks[k])
-    wanted = np.array(demand(waiting))
+    needed = np.array(demand(waiting))
     job_of = [int(columns.stage_job[task["stage"]]) for task in tasks]
-    if (free >= wanted).all(axis=1).any():
-        there = [
+    if (free >= needed).all(axis=1).any():
+        ready = [
             k
             for k, task in enumerate(tasks)
             if end <= task["start_s"] < start_s and submit_s[job_of[k]] <= begin
         ]
-        first = min(there, key=lambda k: (tasks[k]["start_s"], job_of[k], k), default=None)
+        first = min(ready, key=lambda k: (tasks[k]["start_s"], job_of[k], k), default=None)
         return "order", {} if first is None or job_of[first] == row else {front(first): 1.0}
-    short = [bool((free[:, r] < wanted[r]).all()) for r in range(len(names))]
+    short = [bool((free[:, r] < needed[r]).all()) for r in range(len(names))]
     named = " and ".join(sorted(name for name, s in zip(names, short, strict=True) if s))
-    counts = short if any(short) else (wanted > 0).tolist()
+    counts = short if any(short) else (needed > 0).tolist()
     total = cluster.capacity.sum(axis=0)
     amounts: dict[Any, float] = defaultdict(float)
-    for k in held:
+    for k in running:
         shares = (demand(tasks[k])[r] / total[r] for r in range(len(names)) if counts[r])
         amounts[front(k)] += sum(shares)
     return f"no {named}" if named else "in pieces", amounts
