@@ -74,6 +74,14 @@ class Attempts:
         return self.run.workload.columns
 
     @cached_property
+    def came_s(self) -> F8:
+        """When each job came: when it could be started, or was submitted if it never could, s."""
+        run = self.run
+        if run.job_eligible is None:
+            return run.job_submit
+        return np.where(np.isnan(run.job_eligible), run.job_submit, run.job_eligible)
+
+    @cached_property
     def is_whole(self) -> Mask:
         """True for attempts whose output was made: they ran to their end."""
         whole: Mask = (self.reason == DONE) | (self.reason == OUTPUT_LOST)

@@ -77,11 +77,11 @@ def holders(
 
 
 def _kinds(a: Attempts, job: int, rows: I8) -> I8:
-    submit_s, other = a.run.job_submit, a.job[rows]
-    is_later = submit_s[other] > submit_s[job]
-    is_later |= (submit_s[other] == submit_s[job]) & (other > job)
+    came_s, other = a.came_s, a.job[rows]
+    is_later = came_s[other] > came_s[job]
+    is_later |= (came_s[other] == came_s[job]) & (other > job)
     kind = np.where(is_later, KINDS.index(LATER), KINDS.index(EARLIER))
-    kind[a.placed_s[rows] < submit_s[job]] = KINDS.index(BEFORE)
+    kind[a.placed_s[rows] < came_s[job]] = KINDS.index(BEFORE)
     kind[other == job] = KINDS.index(OWN)
     return kind
 
@@ -92,14 +92,14 @@ def next_placed(a: Attempts, job: int, times: F8, mask: Mask) -> Fronts:
     A piece that the waiting job itself ends is nobody's.
     """
     pieces = np.flatnonzero(mask)
-    rows, submit_s = a.by_placement, a.run.job_submit
+    rows, came_s = a.by_placement, a.came_s
     placed = a.placed_s[rows]
     last = int(np.searchsorted(placed, times[-1], side="left"))
     position = np.searchsorted(placed, times[pieces + 1], side="left")
     is_open = position < last
     while is_open.any():  # pass over those that came in the piece or after it
         other = a.job[rows[np.minimum(position, last - 1)]]
-        is_open &= (other != job) & (submit_s[other] > times[pieces])
+        is_open &= (other != job) & (came_s[other] > times[pieces])
         position[is_open] += 1
         is_open &= position < last
     is_found = position < last

@@ -25,6 +25,8 @@ FOOTERS = {
     False: "Code or trace changed since the sweep: its cells may have been others than these runs.",
 }
 """By whether both runs are those of the sweep."""
+N_SHORT = 4
+"""Classes of shortages of one resource."""
 N_NAMED = 5
 """Jobs in front that are named under the summary."""
 LEAST_SHARE = 0.0005
@@ -185,9 +187,11 @@ def _side(
 
 
 def _styles(reasons: Sequence[str]) -> Mapping[str, str]:
-    """Return the class of each reason; shortages of resources take classes in turn."""
+    """Return the class of each reason: shortages of one resource in turn, those of several alike."""
     short = sorted({*reasons} - STYLES.keys())
-    return {**STYLES, **{reason: f"r-no{min(k, 2)}" for k, reason in enumerate(short)}}
+    single = [reason for reason in short if " and " not in reason]
+    styles = {reason: f"r-no{min(k, N_SHORT - 1)}" for k, reason in enumerate(single)}
+    return {**STYLES, **dict.fromkeys(short, "r-several"), **styles}
 
 
 def _name(reason: str) -> str:

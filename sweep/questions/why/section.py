@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from sweep.report.contribution import Finished
 from sweep.report.section import Section
-from sweep.stats.cell_columns import AXES
+from sweep.stats.cell_columns import AXES, text
 
 METRIC, ORACLE = "jct_mean_s", "is_oracle"
 
@@ -22,7 +22,7 @@ def build_section(sweep: Finished) -> Section | None:
     if pair is None:
         return None
     (row, mine), (other, best) = pair
-    command = f"python -m sweep show {sweep.folder.sweep} {row} --why --against {other}"
+    command = f"python -m sweep show SWEEP {row} --why --against {other}"
     sentence = (
         f"Which jobs does {mine} lose against {best}, and behind whom did they wait? `{command}` "
         "runs both cells again and says so, with a page and both timelines."
@@ -49,8 +49,8 @@ def _pair(sweep: Finished) -> tuple[tuple[int, str], tuple[int, str]] | None:
     table = table.filter(pc.field("capacity") == low)
     first = table.slice(0, 1).to_pylist()[0]
     for key in shared_keys:
-        is_same = pc.is_null(table[key]) if first[key] is None else pc.equal(table[key], first[key])
-        table = table.filter(is_same)
+        same = [text(value) == text(first[key]) for value in table[key].to_pylist()]
+        table = table.filter(pa.array(same))
     comparable = table.select(["row", "policy", METRIC]).to_pylist()
     ranked = sorted(comparable, key=lambda cell: float(cell[METRIC]))
     best = ranked[0]

@@ -18,8 +18,18 @@ from sweep.questions.why.splits import (
     UNRELEASED,
 )
 
-SHORT = {ORDER: "a turn"}
-"""The same, for a narrow column."""
+SHORT = {
+    AGAIN: "run again",
+    UNRELEASED: "release",
+    LAG: "lags",
+    LIMIT: "run limit",
+    SHARE: "queue's share",
+    PIECES: "one piece",
+    CLOSED: "closed nodes",
+    ORDER: "a turn",
+    OTHER: "not told",
+}
+"""Reasons in a word or two, for a narrow column."""
 WORDS = {
     RUNNING: "running",
     AGAIN: "attempts that had to run again",
@@ -28,7 +38,7 @@ WORDS = {
     PILOTS: "pilots",
     LIMIT: "the policy's limit on tasks at once",
     SHARE: "the queue's share",
-    PIECES: "room together on one machine",
+    PIECES: "room in one piece",
     CLOSED: "machines out of service or reserved",
     ORDER: "a turn, while there was room",
     OTHER: "what the run does not tell",

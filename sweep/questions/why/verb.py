@@ -12,13 +12,15 @@ from sweep.cli.command import Command
 from sweep.cli.show import chosen_cell, find_row
 from sweep.questions.why.plug_in import explain
 from sweep.report import table_model
-from sweep.report.console import print_line
+from sweep.report.console import print_line, terminal_width
 
 if TYPE_CHECKING:
     from sweep.questions.why.rows import JobRow
 
 N_LOST, N_WON = 12, 8
 """Jobs that a terminal gets; the page has 20 of each."""
+GAP = 2
+"""Blanks between columns."""
 
 
 def show_why_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,28 +63,44 @@ def show_why(command: Command) -> int | None:
 
 
 def _print_table(console: Console, title: str, rows: list[JobRow]) -> None:
+    """Print a table of jobs; without users and queues where it would be too wide."""
+    facts = rows[0].why.facts
+    named = [
+        n for n, column in (("user", facts.user), ("queue", facts.queue)) if len({*column}) > 1
+    ]
+    lines = _lines(title, rows, named)
+    while named and _width(lines) > terminal_width(console):
+        named = named[:-1]
+        lines = _lines(title, rows, named)
+    table_model.print_model(table_model.from_texts(lines[0], lines[1:]), console)
+
+
+def _lines(title: str, rows: list[JobRow], named: list[str]) -> list[tuple[str, ...]]:
+    """Return header and rows of the table."""
     from sweep.questions.why.rows import longer_words  # brings numba
     from sweep.questions.why.sentences import percent, seconds  # brings numba
 
     first, second = rows[0].why.names
-    facts = [row.facts() for row in rows]
-    known = rows[0].why.facts
-    named = [
-        n for n, all_of in (("user", known.user), ("queue", known.queue)) if len({*all_of}) > 1
-    ]
-    header = (title, *named, "tasks", "work", first, second, "change", "longer for", "overtaken")
-    lines = [
-        (
-            fact["job_id"],
-            *(fact.get(name, "") for name in named),
-            f"{fact['width']:,}",
-            seconds(fact["work_s"]),
-            seconds(fact["jct_s"]),
-            seconds(fact["jct_other_s"]),
-            seconds(fact["lost_s"]),
-            longer_words(row, is_short=True),
-            percent(row.overtaken_share),
+    lines = [(title, *named, "tasks", "work", first, second, "change", "longer for", "overtaken")]
+    for row in rows:
+        fact = row.facts()
+        lines.append(
+            (
+                fact["job_id"],
+                *(fact.get(name, "") for name in named),
+                f"{fact['width']:,}",
+                seconds(fact["work_s"]),
+                seconds(fact["jct_s"]),
+                seconds(fact["jct_other_s"]),
+                seconds(fact["lost_s"]),
+                longer_words(row, is_short=True),
+                percent(row.overtaken_share),
+            )
         )
-        for row, fact in zip(rows, facts, strict=True)
-    ]
-    table_model.print_model(table_model.from_texts(header, lines), console)
+    return lines
+
+
+def _width(lines: list[tuple[str, ...]]) -> int:
+    """Return the width of a table."""
+    columns = zip(*lines, strict=True)
+    return sum(GAP + max(map(len, column)) for column in columns) - GAP

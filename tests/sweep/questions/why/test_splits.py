@@ -127,6 +127,13 @@ def test_a_begin_time_keeps_a_job_back() -> None:
     assert seconds(captured, "b") == {"running": 1.0, "not released": 3.0, "no slot": 2.0}
 
 
+def test_a_job_comes_when_it_is_free_to_start() -> None:
+    jobs = [job("b", 0.0, [1.0], begin_s=3.0), job("a", 2.0, [6.0])]
+    waited = split(run(jobs, sim.Cluster.slots(1)), "b")
+    assert waited.seconds == {"running": 1.0, "not released": 3.0, "no slot": 5.0}
+    assert waited.behind == {(1, "ran already"): 5.0}
+
+
 def test_lags_of_stages_and_launches() -> None:
     stages = [
         {"name": "map", "durations_s": [2.0]},
