@@ -187,7 +187,7 @@ def _side(
 
 
 def _styles(reasons: Sequence[str]) -> Mapping[str, str]:
-    """Return the class of each reason: shortages of one resource in turn, those of several alike."""
+    """Return the class of each reason: shortages of one resource in turn, of several alike."""
     short = sorted({*reasons} - STYLES.keys())
     single = [reason for reason in short if " and " not in reason]
     styles = {reason: f"r-no{min(k, N_SHORT - 1)}" for k, reason in enumerate(single)}

@@ -45,10 +45,10 @@ WORDS = {
 }
 """Reasons in words after "for"."""
 FRONT_WORDS = {
-    OWN: "was held by their own other tasks",
-    BEFORE: "was held by jobs that ran when they came",
-    EARLIER: "went to jobs that had come before",
-    LATER: "went to jobs that came later",
+    OWN: "were their own other tasks",
+    BEFORE: "were jobs that ran when they came",
+    EARLIER: "were jobs that had come before",
+    LATER: "were jobs that came later",
 }
 SLOT = "slot"
 """Resource of a pool."""
@@ -133,8 +133,8 @@ def _in_front(why: Explanation, focus: Focus) -> str:
     words = FRONT_WORDS[kind]
     if len(focus.looked_at) == 1:
         words = words.replace("their", "its").replace("they", "it")
-    subject = "they" if len(focus.looked_at) > 1 else "it"
-    text = f"; of the room {subject} waited for there {percent(largest_s / total)} {words}"
+    pronoun = "them" if len(focus.looked_at) > 1 else "it"
+    text = f"; {percent(largest_s / total)} of what stood before {pronoun} there {words}"
     if kind == OWN:
         return text
     held_by = {job: front_s for (job, how), front_s in focus.behind.items() if how == kind}

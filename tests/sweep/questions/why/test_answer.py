@@ -55,8 +55,8 @@ def test_two_sentences_say_whose_loss_it_is_and_behind_whom(why: Explanation) ->
     assert sentences.summary(why) == (
         "Mean JCT 11.9 s under fifo, 7.62 s under srpt: 2 of 4 jobs lost 18.5 s in all and 1 won "
         "1.5 s; 54 % of the loss is 1 job of 1 task or less.",
-        "It waited 10 s longer under fifo than under srpt, 100 % of it for a slot; of the room it "
-        "waited for there 77 % went to jobs that had come before: long (69 %) and short (7.7 %).",
+        "It waited 10 s longer under fifo than under srpt, 100 % of it for a slot; 77 % of what "
+        "stood before it there were jobs that had come before: long (69 %) and short (7.7 %).",
     )
 
 
