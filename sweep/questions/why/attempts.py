@@ -75,7 +75,7 @@ class Attempts:
 
     @cached_property
     def came_s(self) -> F8:
-        """When each job came: when it could be started, or was submitted if it never could, s."""
+        """Time at which each job could be started first, s; its submission if it never could."""
         run = self.run
         if run.job_eligible is None:
             return run.job_submit
