@@ -8,10 +8,10 @@ from typing import Any
 from sim.base.errors import InputError
 from sweep.driver.captured_run import capture_cell
 from sweep.questions.why.explanation import Explanation
-from sweep.stats.cell_columns import AXES, text
+from sweep.questions.why.labels import POLICY, ROW, numbered, shared_keys, where_equal
+from sweep.stats.cell_columns import text
 from sweep.store.folder import SweepFolder
 
-POLICY = "policy"
 MAX_NAMES = 5
 """Policies that a message names."""
 
@@ -19,7 +19,7 @@ MAX_NAMES = 5
 def explain(folder: SweepFolder, row: int, other: int) -> Explanation:
     """Run two cells of a sweep again, and compare them job by job."""
     rows = [folder.row(number) for number in (row, other)]
-    for key in _shared_keys(folder):
+    for key in shared_keys(folder.config()["swept"]):
         if text(rows[0][key]) != text(rows[1][key]):
             values = " and ".join(text(r[key]) for r in rows)
             raise InputError(f"the two cells differ in {key}, too: {values}", rule="two causes")
@@ -46,27 +46,24 @@ def counterpart(folder: SweepFolder, row: int, policy: str) -> int:
     InputError
         If there is none, or there are several.
     """
-    keys = [*_shared_keys(folder), *_settings(folder)]
-    table = folder.cells([POLICY, *keys, "status"]).to_pylist()
-    mine = table[row]
-    same = [
-        number
-        for number, cell in enumerate(table)
-        if number != row and all(text(cell[k]) == text(mine[k]) for k in _shared_keys(folder))
-    ]
-    matching = [number for number in same if table[number][POLICY] == policy]
+    mine, keys = folder.row(row), shared_keys(folder.config()["swept"])
+    table = numbered(folder.cells([POLICY, *keys, *_settings(folder)]))
+    for key in keys:
+        table = where_equal(table, key, mine[key])
+    same = [cell for cell in table.to_pylist() if cell[ROW] != row]
+    matching = [cell for cell in same if cell[POLICY] == policy]
     if len(matching) == 1:
-        return matching[0]
+        return int(matching[0][ROW])
     if not matching:
-        known = list(dict.fromkeys(table[n][POLICY] for n in same))
+        known = list(dict.fromkeys(cell[POLICY] for cell in same))
         shown = ", ".join(map(str, known[:MAX_NAMES])) or "none"
         more = f" and {len(known) - MAX_NAMES} more" if len(known) > MAX_NAMES else ""
         raise InputError(
-            f"no other cell of {policy} has the same {', '.join(_shared_keys(folder))}; "
-            f"policies that have one: {shown}{more}",
+            f"no other cell of {policy} has the same {', '.join(keys)}; policies that have one: "
+            f"{shown}{more}",
             rule="no such cell",
         )
-    settings = [_setting(folder, table[number], number) for number in matching[:MAX_NAMES]]
+    settings = [_setting(folder, cell) for cell in matching[:MAX_NAMES]]
     more = f" and {len(matching) - MAX_NAMES} more" if len(matching) > MAX_NAMES else ""
     raise InputError(
         f"{policy} has {len(matching)} settings; name one by its row: {'; '.join(settings)}{more}",
@@ -74,15 +71,9 @@ def counterpart(folder: SweepFolder, row: int, policy: str) -> int:
     )
 
 
-def _setting(folder: SweepFolder, cell: Mapping[str, Any], number: int) -> str:
+def _setting(folder: SweepFolder, cell: Mapping[str, Any]) -> str:
     words = (f"{k}={text(cell[k])}" for k in _settings(folder) if cell[k] is not None)
-    return f"--against {number} ({', '.join(words)})"
-
-
-def _shared_keys(folder: SweepFolder) -> list[str]:
-    """Return the columns that say which cell it is, but the policy and its settings."""
-    keys = (*AXES, *folder.config()["swept"])
-    return [key for key in keys if key.partition(".")[0] != POLICY]
+    return f"--against {cell[ROW]} ({', '.join(words)})"
 
 
 def _settings(folder: SweepFolder) -> list[str]:

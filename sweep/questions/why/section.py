@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
+from sweep.questions.why.labels import POLICY, ROW, numbered, shared_keys, where_equal
 from sweep.report.contribution import Finished
 from sweep.report.section import Section
-from sweep.stats.cell_columns import AXES, text
+from sweep.stats.cell_columns import AXES
 
 METRIC, ORACLE = "jct_mean_s", "is_oracle"
 
@@ -38,24 +38,20 @@ def _pair(sweep: Finished) -> tuple[tuple[int, str], tuple[int, str]] | None:
         return None
     import pyarrow.compute as pc  # 0.05 s to import
 
-    shared_keys = [key for key in ("trace", "seed", *swept) if key.partition(".")[0] != "policy"]
-    rows = pa.array(np.arange(cells.num_rows))
-    table = cells.select([*needed]).append_column("row", rows)
+    table = numbered(cells.select([*needed]))
     is_runnable = pc.invert(pc.field(ORACLE)) & pc.is_finite(pc.field(METRIC))
     table = table.filter(is_runnable & (pc.field("status").cast(pa.string()) != "failed"))
     if not table.num_rows:
         return None
-    low = pc.min(table["capacity"])
-    table = table.filter(pc.field("capacity") == low)
-    first = table.slice(0, 1).to_pylist()[0]
-    for key in shared_keys:
-        same = [text(value) == text(first[key]) for value in table[key].to_pylist()]
-        table = table.filter(pa.array(same))
-    comparable = table.select(["row", "policy", METRIC]).to_pylist()
+    first = {"capacity": pc.min(table["capacity"]).as_py()}
+    for key in ("capacity", *shared_keys(swept)):
+        first.setdefault(key, table[key][0].as_py())
+        table = where_equal(table, key, first[key])
+    comparable = table.select([ROW, POLICY, METRIC]).to_pylist()
     ranked = sorted(comparable, key=lambda cell: float(cell[METRIC]))
     best = ranked[0]
-    baseline = next((c for c in comparable if c["policy"] == sweep.config["baseline"]), ranked[-1])
-    slow = ranked[-1] if baseline["policy"] == best["policy"] else baseline
-    if slow["policy"] == best["policy"] or slow[METRIC] == best[METRIC]:
+    baseline = next((c for c in comparable if c[POLICY] == sweep.config["baseline"]), ranked[-1])
+    slow = ranked[-1] if baseline[POLICY] == best[POLICY] else baseline
+    if slow[POLICY] == best[POLICY] or slow[METRIC] == best[METRIC]:
         return None
-    return (slow["row"], str(slow["policy"])), (best["row"], str(best["policy"]))
+    return (slow[ROW], str(slow[POLICY])), (best[ROW], str(best[POLICY]))
