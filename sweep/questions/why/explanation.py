@@ -156,7 +156,7 @@ class Explanation:
 
     def _focus(self, is_loss: bool) -> Focus:
         change_s = np.maximum(self.lost_s if is_loss else -self.lost_s, 0.0)
-        group = groups.smallest(self.facts, change_s)
+        group = groups.concentrated(self.facts, change_s)
         rows = np.ones(len(self.jobs), np.bool_) if group is None else group.rows
         order = np.argsort(-change_s, kind="stable")
         looked_at = order[(rows & (change_s > 0))[order]][:N_LOOKED_AT]

@@ -1,16 +1,17 @@
-"""Smallest natural group of jobs that makes most of a loss.
+"""Natural group of jobs on which a loss falls.
 
 Groups are jobs of a width or work of at least, or at most, some round number (1, 2 or 5 times a
 power of ten); those of one user or queue; and those submitted in some of ten equal periods that
-follow each other. Taken is the group of the fewest jobs that makes at least 90 % of the loss; if
-that is more than a third of all jobs, the one that makes 75 %, then 50 %. Of equally many jobs it
-is the one that makes more of it, then the first by the order above, the tightest first. No group,
-if none is small.
+follow each other. Of the groups of at most half of the jobs that make at least half of the loss,
+taken is the one whose share of the loss exceeds its share of the jobs the most, by at least a
+fifth of the whole: 90 % of the loss by 5 % of the jobs (85) before 95 % by 40 % (55). Of equal ones
+it is the one of fewer jobs, then the first by the order above, the tightest first. There is none
+where a loss is spread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +19,8 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, Mask
 
-LEVELS = (0.9, 0.75, 0.5)
-"""Shares of the loss that a group makes at least, in the order in which they are tried."""
-MAX_PART = 3
-"""A group has at most one of this many jobs."""
+MIN_LOSS, MAX_JOBS, MIN_EXCESS = 0.5, 0.5, 0.2
+"""Least share of the loss, largest share of the jobs, and least difference between the two."""
 N_PERIODS = 10
 STEPS = (1, 2, 5)
 
@@ -64,29 +63,35 @@ class Group:
         return int(self.rows.sum())
 
 
-def smallest(facts: Facts, loss_s: F8) -> Group | None:
-    """Return the smallest natural group that makes most of a loss, (N,) s of 0 or more each."""
-    groups = [*candidates(facts, loss_s)]
-    for level in LEVELS:
-        group = _first(groups, level)
-        if group is not None and group.n_jobs * MAX_PART <= max(len(loss_s), MAX_PART):
-            return group
-    return None
+def concentrated(facts: Facts, loss_s: F8) -> Group | None:
+    """Return the natural group on which a loss falls, (N,) s of 0 or more each; None for none."""
+    return _first(candidates(facts, loss_s), len(loss_s))
 
 
-def smallest_by_fact(facts: Facts, loss_s: F8) -> list[Group]:
-    """Return, of each fact, the smallest group that makes the first of `LEVELS`."""
+def concentrated_by_fact(facts: Facts, loss_s: F8) -> list[Group]:
+    """Return such a group of each fact that has one."""
     groups = [*candidates(facts, loss_s)]
-    smallest_groups = (
-        _first([group for group in groups if group.by == by], LEVELS[0])
+    by_fact = (
+        _first([group for group in groups if group.by == by], len(loss_s))
         for by in dict.fromkeys(group.by for group in groups)
     )
-    return [group for group in smallest_groups if group is not None and not group.rows.all()]
+    return [group for group in by_fact if group is not None]
 
 
-def _first(groups: Sequence[Group], level: float) -> Group | None:
-    large = [group for group in groups if group.share >= level]
-    return min(large, key=lambda group: (group.n_jobs, -group.share), default=None)
+def _first(groups: Iterable[Group], n_jobs: int) -> Group | None:
+    """Return the group whose share of the loss exceeds that of the jobs the most."""
+    fitting = [
+        group
+        for group in groups
+        if group.share >= MIN_LOSS
+        and (group.n_jobs <= MAX_JOBS * n_jobs or group.n_jobs == 1)
+        and _excess(group, n_jobs) >= MIN_EXCESS
+    ]
+    return max(fitting, key=lambda group: (_excess(group, n_jobs), -group.n_jobs), default=None)
+
+
+def _excess(group: Group, n_jobs: int) -> float:
+    return round(group.share - group.n_jobs / n_jobs, 12)
 
 
 def candidates(facts: Facts, loss_s: F8) -> Iterator[Group]:

@@ -306,7 +306,7 @@ def _groups(why: Explanation) -> list[dict[str, str]]:
             "part": percent(group.n_jobs / len(why.jobs)),
             "share": percent(group.share),
         }
-        for group in groups.smallest_by_fact(why.facts, change_s)
+        for group in groups.concentrated_by_fact(why.facts, change_s)
     ]
 
 

@@ -89,7 +89,7 @@ def group_clause(focus: Focus) -> str:
     """Say which jobs the loss, or the gain, mainly is."""
     kind = "loss" if focus.is_loss else "gain"
     if focus.group is None:
-        return f"the {kind} is spread: no natural group of a third of the jobs makes half of it"
+        return f"the {kind} is spread: no natural group of at most half of the jobs stands out"
     n = focus.group.n_jobs
     jobs = f"{n:,} job{'s' * (n != 1)}"
     return f"{percent(focus.group.share)} of the {kind} is {jobs} {focus.group.words}"

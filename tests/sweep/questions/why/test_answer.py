@@ -54,16 +54,17 @@ def test_jobs_are_compared_one_by_one(why: Explanation) -> None:
 def test_two_sentences_say_whose_loss_it_is_and_behind_whom(why: Explanation) -> None:
     assert sentences.summary(why) == (
         "Mean JCT 11.9 s under fifo, 7.62 s under srpt: 2 of 4 jobs lost 18.5 s in all and 1 won "
-        "1.5 s; 54 % of the loss is 1 job of 1 task or less.",
-        "It waited 10 s longer under fifo than under srpt, 100 % of it for a slot; 77 % of what "
-        "stood before it there were jobs that had come before: long (69 %) and short (7.7 %).",
+        "1.5 s; 100 % of the loss is 2 jobs of 2 s of work or less.",
+        "They waited 9.25 s longer each under fifo than under srpt, 100 % of it for a slot; 73 % of "
+        "what stood before them there were jobs that had come before: long (69 %) and short "
+        "(3.8 %).",
     )
 
 
 def test_the_better_policy_is_told_by_its_gain() -> None:
     won = explained(JOBS, TWO_SLOTS, "srpt", "fifo")
     first, reason = sentences.summary(won)
-    assert "lost 1.5 s in all and 2 won 18.5 s; 54 % of the gain is 1 job" in first
+    assert "lost 1.5 s in all and 2 won 18.5 s; 100 % of the gain is 2 jobs" in first
     assert "under fifo than under srpt" in reason
     same = explained(JOBS, sim.Cluster.slots(50), "fifo", "srpt")
     assert sentences.summary(same)[0] == "All 4 jobs take as long under fifo as under srpt."

@@ -1,11 +1,11 @@
-"""The smallest natural group: by hand, and against a slow reading of its rule."""
+"""The group on which a loss falls: by hand, and against a slow reading of its rule."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from sweep.questions.why.groups import LEVELS, MAX_PART, Facts, Group, smallest, smallest_by_fact
+from sweep.questions.why.groups import Facts, Group, concentrated, concentrated_by_fact
 
 
 def facts(
@@ -22,7 +22,9 @@ def facts(
 
 
 def test_wide_jobs_that_make_the_loss() -> None:
-    group = smallest(facts([1, 2, 3, 600, 700, 4, 5, 6]), np.array([1, 0, 0, 50, 49, 0, 0, 0.0]))
+    group = concentrated(
+        facts([1, 2, 3, 600, 700, 4, 5, 6]), np.array([1, 0, 0, 50, 49, 0, 0, 0.0])
+    )
     assert group is not None
     assert (group.by, group.words, group.n_jobs) == ("width", "of 500 tasks or more", 2)
     assert group.share == 0.99
@@ -30,7 +32,7 @@ def test_wide_jobs_that_make_the_loss() -> None:
 
 def test_a_user_whose_jobs_differ_in_nothing_else() -> None:
     users = ["ann", "bob", "ann", "bob", "eve", "eve"]
-    group = smallest(facts([3] * 6, users), np.array([0.0, 8.0, 0.0, 9.0, 1.0, 0.0]))
+    group = concentrated(facts([3] * 6, users), np.array([0.0, 8.0, 0.0, 9.0, 1.0, 0.0]))
     assert group is not None
     assert (group.words, group.n_jobs) == ("of user bob", 2)
     assert group.share == pytest.approx(17 / 18)
@@ -39,15 +41,24 @@ def test_a_user_whose_jobs_differ_in_nothing_else() -> None:
 def test_a_period_in_which_they_were_submitted() -> None:
     submit_s = [0.0, 10.0, 41.0, 42.0, 43.0, 70.0, 80.0, 100.0, 55.0]
     loss_s = np.array([0.0, 0.0, 5.0, 5.0, 5.0, 0.1, 0.0, 0.0, 0.0])
-    group = smallest(facts([2] * 9, None, submit_s), loss_s)
+    group = concentrated(facts([2] * 9, None, submit_s), loss_s)
     assert group is not None
     assert (group.words, group.n_jobs) == ("submitted from 40 to 50 s", 3)
 
 
+def test_a_user_of_a_third_of_the_jobs() -> None:
+    users = ["ann"] * 4 + ["bob"] * 6
+    loss_s = np.array([20.0, 20.0, 20.0, 20.0, *[3.3] * 6])
+    group = concentrated(facts([3] * 10, users, [float(k * 7 % 10) for k in range(10)]), loss_s)
+    assert group is not None
+    assert (group.words, group.n_jobs) == ("of user ann", 4)
+    assert group.share == pytest.approx(80 / 99.8)
+
+
 def test_a_spread_loss_is_nobodys() -> None:
-    assert smallest(facts([2] * 9), np.ones(9)) is None
-    assert smallest(facts([2] * 9), np.zeros(9)) is None
-    assert smallest_by_fact(facts([2] * 9), np.ones(9)) == []
+    assert concentrated(facts([2] * 9), np.ones(9)) is None
+    assert concentrated(facts([2] * 9), np.zeros(9)) is None
+    assert concentrated_by_fact(facts([2] * 9), np.ones(9)) == []
 
 
 def test_groups_equal_a_slow_reading_of_the_rule() -> None:
@@ -63,7 +74,7 @@ def test_groups_equal_a_slow_reading_of_the_rule() -> None:
             rng.choice(["a", "b"], n).tolist(),
         )
         loss_s = rng.choice([0.0, 0.0, 1.0, 30.0], n)
-        group, expected = smallest(jobs, loss_s), slow(jobs, loss_s.tolist())
+        group, expected = concentrated(jobs, loss_s), slow(jobs, loss_s.tolist())
         if expected is None:
             assert group is None
             continue
@@ -100,14 +111,11 @@ def slow(jobs: Facts, loss_s: list[float]) -> tuple[str, list[int]] | None:
         groups += [("submission", rows) for rows in members]
     if not sum(loss_s):
         return None
-    for level in LEVELS:
-        best = None
-        for by, rows in groups:
-            share = sum(loss_s[k] for k in rows) / sum(loss_s)
-            if rows and share >= level:
-                rank = len(rows), -share
-                if best is None or rank < best[0]:
-                    best = rank, by, rows
-        if best is not None and len(best[2]) * MAX_PART <= max(n, MAX_PART):
-            return best[1], best[2]
-    return None
+    best = None
+    for by, rows in groups:
+        share, part = sum(loss_s[k] for k in rows) / sum(loss_s), len(rows) / n
+        if rows and share >= 0.5 and (part <= 0.5 or len(rows) == 1) and share - part >= 0.2 - 1e-9:
+            rank = round(share - part, 9), -len(rows)
+            if best is None or rank > best[0]:
+                best = rank, by, rows
+    return None if best is None else best[1:]
