@@ -244,8 +244,11 @@ def _state(rng: np.random.Generator, jobs: list[World], cluster: World) -> World
 
 
 def _mechanisms(rng: np.random.Generator) -> set[str]:
-    if rng.random() < 0.4:
+    chance = rng.random()
+    if chance < 0.35:
         on = set(LEAN[rng.integers(len(LEAN))])
+    elif chance < 0.6:  # a pair by itself, whose every value then counts
+        on = {str(name) for name in rng.choice(MECHANISMS, 2, replace=False)}
     else:
         share = rng.choice([0.06, 0.12, 0.2, 0.35])
         on = {name for name in MECHANISMS if rng.random() < share}
@@ -464,6 +467,8 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     queues = on & {"hard queues", "weighted queues"}
     hard = "hard queues" in on
     many = 3 if rigid or hard or on & {"gangs", "unequal slots"} else 1
+    if rigid and not hard:  # some so few that most jobs wait, and more of them do not fit
+        many = int(rng.choice([1, 2, 3]))
     cluster: World = {}
     if on & {"classes", "devices", "per class", "speeds", *PARTITIONED}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
@@ -486,7 +491,7 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     else:
         count = int(rng.integers(2, 6)) * (6 if many > 1 else 1)
         if rigid and not hard:
-            count = int(rng.integers(8, 12))
+            count = int(rng.integers(4, 12))
         cluster["machines"] = {
             "count": count, "cpu": int(rng.integers(3, 7)), "mem": float(rng.choice([3, 4]))
         }  # fmt: skip
