@@ -272,7 +272,8 @@ def _seconds(rng: np.random.Generator, on: set[str], max_tasks: int) -> list[flo
 def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
     jobs: list[World] = []
     clock = 0.0
-    pauses = [[0.0, 0.0, 1.0, 2.5], [0.0, 0.5], [0.0, 0.3, 6.0]][rng.integers(3)]
+    pauses = [[0.0, 0.0, 1.0, 2.5], [0.0, 0.5], [0.0, 0.3, 6.0], [0.0, 0.0, 0.0, 2.0], [0.0]]
+    pauses = pauses[rng.integers(5)]
     n_jobs = int(rng.integers(1, 15 if rigid else 9))
     order = rng.permutation(n_jobs)
     for i in range(n_jobs):
