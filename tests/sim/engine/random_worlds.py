@@ -60,7 +60,13 @@ LEAN = (
     ("planning", "callbacks"),
     ("skip", "gangs"),
     ("pack", "like tasks"),
+    ("pack", "like tasks", "equal demands"),
+    ("pack", "like tasks", "callbacks"),
     ("pack", "fungible"),
+    ("skip", "like tasks"),
+    ("skip", "like tasks", "weighted queues"),
+    ("planning", "classes"),
+    ("planning", "partitions", "outages"),
     ("per class", "like tasks"),
     ("per class", "classes"),
     ("speeds", "like tasks"),
@@ -275,6 +281,9 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
     pauses = [[0.0, 0.0, 1.0, 2.5], [0.0, 0.5], [0.0, 0.3, 6.0], [0.0, 0.0, 0.0, 2.0], [0.0]]
     pauses = pauses[rng.integers(5)]
     n_jobs = int(rng.integers(1, 15 if rigid else 9))
+    is_backlog = rigid and rng.random() < 0.3  # in which a plan has many steps
+    if is_backlog:
+        n_jobs, pauses = int(rng.integers(12, 25)), [0.0, 0.0, 0.5]
     order = rng.permutation(n_jobs)
     for i in range(n_jobs):
         clock += float(rng.choice(pauses))
@@ -327,7 +336,10 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
                 stage["runs_on"] = stages[0]["runs_on"]
         jobs.append(job)
     if "caps" in on:
-        _add_keys(rng, jobs, not on & {"planning", "limits"} and rng.random() < 0.3)
+        is_long = not on & {"planning", "limits"} and rng.random() < 0.3
+        _add_keys(rng, jobs)
+        _lengthen(jobs, 100.0 if is_long else 1.0)
+    _lengthen(jobs, 4.0 if is_backlog else 1.0)
     if "equal demands" in on:
         for job in jobs:
             for stage in job["stages"]:
@@ -371,8 +383,14 @@ def _without_inputs(job: World) -> World:
     }
 
 
-def _add_keys(rng: np.random.Generator, jobs: list[World], is_long: bool) -> None:
-    """Give jobs what caps count by, and limits; let them take minutes if `is_long`."""
+def _lengthen(jobs: list[World], factor: float) -> None:
+    for job in jobs:
+        for stage in job["stages"]:
+            stage["durations_s"] = [factor * duration_s for duration_s in stage["durations_s"]]
+
+
+def _add_keys(rng: np.random.Generator, jobs: list[World]) -> None:
+    """Give jobs what caps count by, and limits."""
     for job in jobs:
         job["account"] = str(rng.choice(["", "a", "a1", "a2", "b"]))
         job["qos"] = str(rng.choice(["normal", "high"]))
@@ -381,8 +399,6 @@ def _add_keys(rng: np.random.Generator, jobs: list[World], is_long: bool) -> Non
         job["throttle"] = int(rng.choice([0, 1, 2, 2]))
         job["licenses"] = {"x": int(rng.choice([0, 0, 1, 2]))}
         job.setdefault("requested_s", float(rng.choice([30.0, 100.5, 400.0, 700.0])))
-        for stage in job["stages"] if is_long else ():
-            stage["durations_s"] = [100.0 * duration_s for duration_s in stage["durations_s"]]
 
 
 def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool) -> World:
@@ -469,7 +485,7 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     hard = "hard queues" in on
     many = 3 if rigid or hard or on & {"gangs", "unequal slots"} else 1
     if rigid and not hard:  # some so few that most jobs wait, and more of them do not fit
-        many = int(rng.choice([1, 2, 3]))
+        many = int(rng.choice([1, 1, 2, 3]))
     cluster: World = {}
     if on & {"classes", "devices", "per class", "speeds", *PARTITIONED}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
@@ -492,7 +508,7 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     else:
         count = int(rng.integers(2, 6)) * (6 if many > 1 else 1)
         if rigid and not hard:
-            count = int(rng.integers(4, 12))
+            count = int(rng.integers(2, 10))
         cluster["machines"] = {
             "count": count, "cpu": int(rng.integers(3, 7)), "mem": float(rng.choice([3, 4]))
         }  # fmt: skip
@@ -634,7 +650,7 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
         return policy | {"kind": "replans"}
     if "like tasks" in on:
         names = ("plan_seed", "fit", "callbacks", "preempts")
-        order, packs = int(rng.integers(len(Order))), "pack" in on and rng.random() < 0.5
+        order, packs = int(rng.integers(len(Order))), "pack" in on and rng.random() < 0.7
         return {name: policy[name] for name in names} | {
             "kind": "queues", "order": order, "packs": packs
         }  # fmt: skip

@@ -49,7 +49,7 @@ class AnyReplan(Policy):
         def pick(*values):
             return values[rng.integers(0, len(values))]
 
-        resolution_s = pick(1, 1, 2, 60)
+        resolution_s = pick(1, 1, 1, 2, 60)
         plan.replan = Replan(
             plans=bool(rng.integers(0, 5)),
             interval_s=pick(1.0, 1.0, 2.0, 3.5),
@@ -61,7 +61,7 @@ class AnyReplan(Policy):
             first_window_s=pick(1, 30, 30),
             linear_s=pick(0, 0, 1),
             kill_wait_s=pick(0, 5, 30),
-            depth=pick(2, 5, 500),
+            depth=pick(2, 5, 500, 500),
             reserved=pick(0, 0, 1, 2),
             main_depth=pick(0, 100),
             main_interval_s=pick(1, 7, 60),
