@@ -175,18 +175,24 @@ def reason_of(mutant: Mutant) -> str:
 
 
 @cache
-def explanations() -> list[dict[str, str]]:
+def explanations() -> list[dict[str, Any]]:
     """Return the entries of `equivalent.toml`, which says what they name."""
-    rows: list[dict[str, str]] = tomllib.loads(EXPLAINED.read_text())["equivalent"]
+    rows: list[dict[str, Any]] = tomllib.loads(EXPLAINED.read_text())["equivalent"]
     return rows
 
 
-def explains(row: dict[str, str], mutant: Mutant) -> bool:
-    """Tell whether an entry names a mutant: by its place, or as one of a kind."""
-    if "kind" in row:
-        return re.fullmatch(row["kind"], f"{mutant.text} # {mutant.change}") is not None
+def explains(row: dict[str, Any], mutant: Mutant) -> bool:
+    """Tell whether an entry names a mutant: by its line, or as one of a kind.
+
+    An entry with a place names but one of the equal changes of the line.
+    """
     file = str((ROOT / mutant.file).relative_to(KERNELS))
-    return (row["file"], row["line"], row["change"]) == (file, mutant.text, mutant.change)
+    if "kind" in row:
+        is_kind = re.fullmatch(row["kind"], f"{mutant.text} # {mutant.change}") is not None
+        return is_kind and row.get("file", file) == file
+    is_there = row.get("place", mutant.place) == mutant.place
+    named = row["file"], row["line"], row["change"]
+    return is_there and named == (file, mutant.text, mutant.change)
 
 
 if __name__ == "__main__":

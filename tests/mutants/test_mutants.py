@@ -58,6 +58,7 @@ def test_each_changes_one_place_of_a_function():
     lines = {mutant.change: mutant.line for mutant in every}
     assert lines["i < 4 -> i <= 4"] == 8
     assert lines["st.n += 1 -> pass"] == 9
+    assert {mutant.place for mutant in every} == {1}
     assert {mutant.lines for mutant in every if mutant.line == 8} == {range(8, 9)}
 
 
@@ -110,6 +111,18 @@ def test_explanations_are_of_mutants_with_a_reason():
     for row in run.explanations():
         assert any(run.explains(row, mutant) for mutant in every), row
         assert len(row["reason"]) > 10
+
+
+def test_equal_changes_of_a_line_are_told_apart():
+    file = Path("sim/engine/kernels/f.py")
+    first, second = mutants(file, "def f():\n    return 5, 5\n")
+    assert (str(first), str(second)) == (f"{file}:2: 5 -> 6", f"{file}:2: 5 -> 6 (2)")
+    row = {"file": "f.py", "line": "return 5, 5", "change": "5 -> 6"}
+    assert [run.explains(row, mutant) for mutant in (first, second)] == [True, True]
+    assert [run.explains(row | {"place": 2}, m) for m in (first, second)] == [False, True]
+    kind = {"file": "f.py", "kind": "return .* # 5 -> 6"}
+    assert run.explains(kind, first)
+    assert not run.explains(kind | {"file": "g.py"}, first)
 
 
 def test_the_share_decides(capsys):

@@ -1,7 +1,7 @@
 """Outcome of a run, of the kernel or of the naive simulator, as named arrays that can be compared.
 
-An outcome holds what a run records, the batches that the policy got, and the views that it saw: at
-each callback, and at the end. Two outcomes are equal to the bit or they are not: nothing is rounded.
+An outcome holds what a run records, the batches that the policy got, and the views that it saw at
+each callback and at the end. Two outcomes are equal to the bit or they are not: nothing is rounded.
 """
 
 from __future__ import annotations

@@ -177,6 +177,8 @@ LEAN = (
     ("pins", "per class", "classes", "gangs"),
     ("pins", "preemption", "gangs"),
     ("pins", "outages", "hard queues"),
+    ("pins", "quotas"),
+    ("pins", "quotas", "skip", "gangs"),
     ("unequal slots", "skip", "devices", "choice"),
     ("unequal slots", "pack", "classes"),
     ("unequal slots", "per class", "classes"),
