@@ -44,11 +44,11 @@ Check = Callable[[Mutant], str]
 def main(arguments: list[str]) -> int:
     """Judge a sample of mutants; return 1 if fewer than the wanted share are caught."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants.run", description=__doc__)
-    parser.add_argument("--sample", type=int, default=200, help="mutants (default: %(default)s)")
+    parser.add_argument("--sample", type=int, default=120, help="mutants (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the sample (default: %(default)s)")
     parser.add_argument("--worlds", type=int, default=1500, help="(default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=45, help="of worlds for each mutant")
-    parser.add_argument("--test-seconds", type=float, default=45, help="of tests, each mutant")
+    parser.add_argument("--seconds", type=float, default=20, help="of worlds for each mutant")
+    parser.add_argument("--test-seconds", type=float, default=30, help="of tests, each mutant")
     parser.add_argument("--files", nargs="*", default=[], metavar="NAME", help="of these kernels")
     parser.add_argument("--jobs", type=int, default=2, help="side by side (default: %(default)s)")
     parser.add_argument("--wanted", type=float, default=0.95, help="share (default: %(default)s)")

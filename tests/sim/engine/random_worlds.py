@@ -177,6 +177,12 @@ LEAN = (
     ("pins", "per class", "classes", "gangs"),
     ("pins", "preemption", "gangs"),
     ("pins", "outages", "hard queues"),
+    ("tiers", "reservations"),
+    ("tiers", "planning"),
+    ("learning", "reservations"),
+    ("learning", "reservations", "callbacks"),
+    ("learning", "planning"),
+    ("learning", "callbacks"),
     ("pins", "quotas"),
     ("pins", "quotas", "skip", "gangs"),
     ("unequal slots", "skip", "devices", "choice"),
@@ -199,6 +205,8 @@ KINDS = (
     {"class": "b", "cpu": 8, "mem": 4, "devices": {"gpu": 2}},
     {"cpu": 4, "mem": 6},
 )
+QUANTUM = 1e-6
+"""The least demand: a quantum of each resource."""
 SMALL = {"count": 2, "cpu": 2, "mem": 2}
 """Machines for some tasks only, so that there are several pools."""
 
@@ -441,7 +449,7 @@ def _stage(rng: np.random.Generator, on: set[str], rigid: bool, s: int) -> World
     max_tasks = 2 if rigid else 5
     demand: World = {
         "cpu": int(rng.choice([0, 1, 2, 2] if rigid else [0, 1, 2, 3])),
-        "mem": float(rng.choice([0, 1, 2] if rigid else [0, 0.1, 1, 3])),
+        "mem": float(rng.choice([0, 1, 2] if rigid else [0, QUANTUM, 0.1, 1, 3])),
     }
     if "devices" in on:
         demand["gpu"] = float(rng.choice([0, 0, 0.25, 0.3, 0.5, 0.75, 1, 2]))
@@ -573,7 +581,8 @@ def _quotas(rng: np.random.Generator, resources: list[str]) -> World:
         if row["parent"]:
             row["borrow"] = "0%" if isolated else amounts(0.3) if rng.random() < 0.6 else {}
             row["lend"] = amounts(0.4) if rng.random() < 0.7 else {}
-    tree["idle"] = {"parent": "all" if shape else "", "nominal": amounts(0.7)}
+    if rng.random() < 0.5:  # what it lends hides that the others have used up theirs
+        tree["idle"] = {"parent": "all" if shape else "", "nominal": amounts(0.7)}
     return {"tree": tree, "by_share": bool(rng.random() < 0.6)}
 
 
