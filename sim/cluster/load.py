@@ -69,6 +69,15 @@ def count_for_load(inflow: Inflow, single: Capacity, load: float) -> float:
     )
 
 
+def amounts_for_load(inflow: Inflow, load: float) -> dict[str, float]:
+    """Return the amount of each resource, and of slots, that would have this load.
+
+    Resources that no task demands are left out.
+    """
+    amounts = zip(inflow.resources, inflow.work, strict=True)
+    return {name: _capacity(inflow.time_s, work, load) for name, work in amounts if work[-1] > 0}
+
+
 def stretch_to_load(workload: Workload, load: float, cluster: Capacity) -> tuple[Workload, float]:
     """Stretch arrivals until a cluster's bottleneck has the load; return the factor, too.
 

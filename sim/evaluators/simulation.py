@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.evaluators import Evaluation, Simulate
-from sim.metrics.groups import compute_by
+from sim.metrics.groups import check_keys, compute_by
 from sim.metrics.usage import tasks_over_time, utilization_over_time
 from sim.metrics.value import value_over_time
 
@@ -50,6 +50,7 @@ def evaluate(
         ``utilization`` and ``tasks`` (`sim.metrics.usage`), where the workload is small enough,
         and ``value`` (`sim.metrics.value`), where it has downloads.
     """
+    check_keys(workload, by)
     result = run(workload, cluster, policy, seed=seed, record="tasks")
     has_series = workload.n_tasks <= MAX_TASKS_DRAWN
     jobs = {

@@ -1,7 +1,8 @@
-"""Waits and slowdowns of groups of jobs: by queue, user, width or any category of jobs.
+"""Waits and slowdowns of groups of jobs: by queue, user, width or any other column of jobs.
 
 A metric of a group is named ``<metric>.<key>.<group>``: ``wait_p95_s.queue.short``,
-``slowdown_p95.width.8-15``.
+``slowdown_p95.width.8-15``, ``wait_mean_s.priority.3``. Numbers of many values are groups by powers
+of two, which are the same for every seed: ``run_limit_s.1024-2048`` has those from 1,024 on.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ NAMES = (
 """Metrics that groups have."""
 MAX_GROUPS, OTHERS = 20, "(others)"
 """Largest number of groups by one key; the smaller ones are one group of this name."""
+NONE = "(none)"
+"""Group of the jobs without a value."""
+JOB_ID = "job_id"
+"""Column by which no jobs are grouped."""
 
 
 def split(name: str) -> tuple[str, str, str] | None:
@@ -52,12 +57,12 @@ def compute_by(run: Run, bounds: Mapping[str, F8], keys: Sequence[str]) -> dict[
     bounds : mapping of str to (J,) float64
         ``cp_len``, s.
     keys : sequence of str
-        Categories of the workload's jobs (`keys_of`), or ``width``.
+        Columns of the workload's jobs (`keys_of`), or ``width``.
 
     Raises
     ------
     InputError
-        If jobs have no such category.
+        As `check_keys`.
     """
     done = done_mask(run)
     slots = run.cluster.unit
@@ -72,13 +77,27 @@ def compute_by(run: Run, bounds: Mapping[str, F8], keys: Sequence[str]) -> dict[
 def keys_of(workload: Workload) -> list[str]:
     """List the keys by which the jobs of a workload can be grouped."""
     table = workload.jobs
-    kinds = {name: table.schema.field(name).type for name in table.column_names}
-    names = [name for name, kind in kinds.items() if pa.types.is_dictionary(kind)]
-    return [*names, WIDTH]
+    types = {name: table.schema.field(name).type for name in table.column_names if name != JOB_ID}
+    return [*(name for name, type_ in types.items() if not pa.types.is_nested(type_)), WIDTH]
+
+
+def check_keys(workload: Workload, keys: Sequence[str]) -> None:
+    """Check that the jobs of a workload can be grouped by each of the keys.
+
+    Raises
+    ------
+    InputError
+        If jobs have no such column.
+    """
+    for key in keys:
+        if key not in keys_of(workload):
+            raise InputError(
+                unknown("key of jobs, in metrics.by,", key, keys_of(workload)), rule="unknown key"
+            )
 
 
 def members(workload: Workload, key: str, *, in_slots: bool) -> Iterator[tuple[str, Mask]]:
-    """Yield the groups of a key with a mask of their jobs, (J,): widths ascending, others by name.
+    """Yield the groups of a key with a mask of their jobs, (J,): numbers ascending, else by name.
 
     Parameters
     ----------
@@ -89,24 +108,48 @@ def members(workload: Workload, key: str, *, in_slots: bool) -> Iterator[tuple[s
     in_slots : bool
         Width counts tasks; otherwise the first resource that they demand.
     """
-    if key not in keys_of(workload):
-        raise InputError(
-            unknown("key of jobs, in metrics.by,", key, keys_of(workload)), rule="unknown key"
-        )
+    check_keys(workload, [key])
     if key == WIDTH:
         code, names = _widths(workload, in_slots=in_slots)
     else:
-        column = workload.jobs[key].combine_chunks()
-        code = column.indices.to_numpy().astype(np.int64)
-        names = [name or "(none)" for name in column.dictionary.to_pylist()]
+        code, names = _column_groups(workload.jobs[key].combine_chunks())
     n_jobs = np.bincount(code, minlength=len(names))
     by_size = np.argsort(-n_jobs, kind="stable")
     shown = [k for k in by_size[:MAX_GROUPS].tolist() if n_jobs[k]]
-    for k in sorted(shown, key=lambda k: k if key == WIDTH else names[k]):
+    for k in sorted(shown):
         yield names[k], code == k
     rest: Mask = ~np.isin(code, shown)
     if rest.any():
         yield OTHERS, rest
+
+
+def _column_groups(column: pa.Array) -> tuple[I8, list[str]]:
+    """Return the group of each value of a column, (J,), and the groups' names, in order."""
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    if is_number and len(column.unique()) > MAX_GROUPS:
+        return _powers_of_two(column.to_numpy(zero_copy_only=False).astype(np.float64))
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    has_value = np.array([not (value in (None, "") or value != value) for value in values], bool)
+    order = sorted(np.flatnonzero(has_value).tolist(), key=lambda k: values[k])
+    number = np.full(len(values) + 1, len(order), np.int64)  # the last is of null
+    number[order] = np.arange(len(order))
+    indices = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+    return number[indices.astype(np.int64)], [*(_name(values[k]) for k in order), NONE]
+
+
+def _name(value: str | float | bool) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _powers_of_two(values: F8) -> tuple[I8, list[str]]:
+    """Group numbers by the power of two below them; those below 1 and none are groups, too."""
+    exponent = np.zeros(len(values), np.int64)
+    is_large = values >= 1  # not of NaN
+    exponent[is_large] = np.frexp(values[is_large])[1]
+    code = np.where(np.isnan(values), exponent.max(initial=0) + 1, exponent)
+    ranges = [f"{2 ** (k - 1)}-{2**k}" for k in range(1, int(exponent.max(initial=0)) + 1)]
+    return code, ["below 1", *ranges, NONE]
 
 
 def _widths(workload: Workload, *, in_slots: bool) -> tuple[I8, list[str]]:

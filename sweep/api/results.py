@@ -20,6 +20,7 @@ from sweep.grid import plugins
 from sweep.report import drawing, figures, job_values, means
 from sweep.stats import contrasts, done_jobs
 from sweep.stats.cell_columns import AXES, factorize, table_options, text
+from sweep.stats.pairwise import pairwise
 from sweep.stats.summary import Summary, summarise
 from sweep.store.cache import Cache
 from sweep.store.folder import DONE_JOBS, SweepFolder
@@ -120,6 +121,24 @@ class Sweep:
         comparisons = contrasts.compare(cells, chosen=names, **options)
         empty = contrasts.SCHEMA.empty_table()
         return frames.from_arrow(empty if comparisons is None else comparisons)
+
+    def sentence(self, policy: str, other: str, metric: str | None = None) -> str:
+        """Say how one policy compares with another, paired by seed: a line a trace and capacity.
+
+        Parameters
+        ----------
+        policy, other : str
+            Policies, or settings of one as the tables name them.
+        metric : str, optional
+            By default the verdict's.
+
+        Raises
+        ------
+        InputError
+            On an unknown policy or metric, or if they have no seed in common.
+        """
+        cells = done_jobs.compared(self._narrow, self._folder.table(DONE_JOBS))
+        return "\n".join(pairwise(cells, self.config, policy, other, metric))
 
     def means(self, *metrics: str) -> pd.DataFrame:
         """Means over seeds with half-widths of intervals, a row a trace, capacity and policy."""

@@ -18,6 +18,10 @@ from sweep.grid.options import Options
 
 LINE = 120
 """Longest line, in characters."""
+GIVEN = "???"
+"""Value that has to be given."""
+REAL_TRACES = "${paths.traces}"
+"""Folder of the real traces, which are not a part of the project."""
 
 
 def policy_help(options: Options, name: str) -> str:
@@ -38,6 +42,25 @@ def policy_summary(options: Options, name: str) -> str:
     except InputError:  # a user's module that can't be imported: the rest of the list is of use
         return summary
     return summary if source == "nothing" else f"{summary} [{source} durations]"
+
+
+def trace_summary(options: Options, name: str) -> str:
+    """Return the summary of a trace's option, and which files it needs that do not come with it."""
+    summary = options.summary("trace", name)
+    values = _own_values(options, name)
+    if GIVEN in values.values():
+        return f"{summary} [your file]"
+    path = str(values.get("path") or "")
+    return f"{summary} [in paths.traces]" if path.startswith(REAL_TRACES) else summary
+
+
+def _own_values(options: Options, name: str) -> dict[str, Any]:
+    """Read an option's values and those of the options that it is based on, uncomposed."""
+    option = options.plain("trace", name)
+    known = options.names("trace")
+    bases = [base for base in option.get("defaults") or () if base in known]
+    values = {key: value for base in bases for key, value in _own_values(options, base).items()}
+    return {**values, **option}
 
 
 def _policy(options: Options, name: str) -> policies.Policy:
@@ -105,7 +128,7 @@ def _parameter(
 def _shown(value: object) -> object:
     if isinstance(value, tuple):
         return list(value)
-    if value == "???":  # to be given
+    if value == GIVEN:
         return "FILE"
     return "null" if value is None else value
 

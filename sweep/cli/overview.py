@@ -12,6 +12,7 @@ from sweep.cli.option_help import (
     policy_help,
     policy_summary,
     trace_help,
+    trace_summary,
     transform_lines,
     wrapped,
 )
@@ -48,7 +49,7 @@ axes (a,b  'range(0,5)'  'choice(a,b)'  'glob(*)' try several values; Hydra's gr
 other keys
   baseline=POLICY     policy that speed-ups are relative to
   metrics=[A,B]       metrics in the tables; metrics=all: all of them
-  metrics.by=KEY      waits of each queue, user, width or other category of jobs, too
+  metrics.by=KEY      waits of each queue, user, width or value of any column of jobs, too
   seeds=bootstrap     seeds draw a log's weeks, days, hours or users (seeds_block); seeds=auto: as
                       many seeds as narrow intervals need
   cluster.price_per_machine_h=P   what capacities and targets cost a month
@@ -78,7 +79,7 @@ exit codes: 0 all cells done; 1 some failed; 2 wrong configuration or input; 130
 
 _TITLES = {
     "policy": "policy= (in brackets: knowledge of durations)",
-    "trace": "trace=",
+    "trace": "trace= (in brackets: files that it needs; paths.traces=DIR has the real traces)",
     "cluster": "cluster= (simulated cluster; each trace has a default)",
     "evaluator": "evaluator= (computation and metrics of a cell)",
     "experiment": "experiment=",
@@ -95,6 +96,7 @@ _GROUPS = {
 }
 _SYNONYMS = {"knobs": "transforms"}
 _TEXTS = {"metrics": metric_lines, "transforms": transform_lines}
+_SUMMARIES = {"policy": policy_summary, "trace": trace_summary}
 _PARAMETERS = {"policy": policy_help, "trace": trace_help}
 
 
@@ -174,9 +176,10 @@ def _listed(options: Options, group: str, shown: Callable[[str], bool]) -> list[
     width = max(map(len, names), default=0)
     if group == "policy":
         find_modules(options)
-        summaries = [policy_summary(options, name) for name in names]
-    else:
-        summaries = [options.summary(group, name) for name in names]
+    summaries = [
+        _SUMMARIES[group](options, name) if group in _SUMMARIES else options.summary(group, name)
+        for name in names
+    ]
     lines = [wrapped(f"  {n:<{width}}  ", text) for n, text in zip(names, summaries, strict=True)]
     if len(names) < len(every):
         lines.append(f"  and {len(every) - len(names)} more: --help {_topic(group)}")

@@ -13,8 +13,10 @@ from sweep.cli.command import Command
 from sweep.execution import notes
 from sweep.grid import remote_results
 from sweep.store import storage, sweep_list, tags
+from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Event, Journal
+from sweep.store.stale import stale_cells, stale_words
 from sweep.store.sweep_summaries import (
     RUNNING,
     SweepSummary,
@@ -89,6 +91,8 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     lines += [f"  row {e.get('row')} failed: {e.get('error')}" for e in failed]
     folder = SweepFolder.for_sweep(results, sweep)
     if folder.is_whole():
+        stale = stale_words(stale_cells(folder, Cache(results)))
+        lines += [f"  {stale}: the same command runs them again"] if stale else []
         lines.append(remote_results.display_path(folder.path))
     return "\n".join(lines), n_failed
 

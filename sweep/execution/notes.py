@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sim.base.text import printable
+from sim.cluster.cluster import Cluster
 from sweep.execution.plan import PlannedCell, PreparedGrid
 from sweep.grid import cluster_size, what_ifs
 from sweep.grid.grid import build_policy
 from sweep.stats import reading
 
+N_SHOWN = 4
+"""Largest number of capacities that a note lists."""
 _PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}
 _SINGULAR = {plural: singular for singular, plural in _PLURAL.items()}
 _SINGULAR |= {"cells": "cell", "cores": "core", "searches": "search", "settings": "setting"}
@@ -60,10 +63,56 @@ def traces(prepared: PreparedGrid, names: Collection[str] | None = None) -> None
         trace, path = cell.cell.labels["trace"], cell.cell.trace.get("path")
         log = reading.describe(trace, path, inputs.describe(cell.workload))
         lines += [f"  {line}" for line in (log.lines if log else ())]
+    fresh = [cell for cell in first_cells.values() if names is None or _is_read_for_load(cell)]
+    lines += _overloads(prepared, fresh)
     lines += [line for cell in loaded if (line := _never_waits(prepared, cell))]
     lines += [line for cell in loaded if (line := _missing_history(prepared, cell))]
     for line in dict.fromkeys(lines):
         note(line)
+
+
+def _overloads(prepared: PreparedGrid, cells: Sequence[PlannedCell]) -> list[str]:
+    """Say at which of the sweep's capacities work comes faster than the cluster does it.
+
+    Of several workloads, one a seed, the load is the largest.
+    """
+    if prepared.grid.request.chooses_cells:
+        return []
+    at_one: dict[str, list[float]] = {}
+    for cell in cells:
+        at_one.setdefault(_world(cell), []).append(_load_at_one(prepared, cell))
+    capacities = prepared.grid.request.axes["capacity"]
+    lines = []
+    for world, loads in at_one.items():
+        above = [capacity for capacity in capacities if max(loads) >= capacity]
+        up_to = "up to " * (min(loads) < max(loads))
+        words = [f"{max(loads) / capacity:.2g} at capacity {capacity:g}" for capacity in above]
+        if above:
+            lines.append(
+                f"  {world}: offered load {up_to}{_listed(words[:N_SHOWN], len(words))}: work "
+                "comes faster than the cluster does it, so waits grow as long as jobs come"
+            )
+    return lines
+
+
+def _load_at_one(prepared: PreparedGrid, planned: PlannedCell) -> float:
+    """Return the offered load at capacity 1, as far as it is known before the run; else 0."""
+    cluster = planned.cell.cluster
+    if planned.cell.evaluator["name"] != "simulation" or cluster.get("tails"):
+        return 0.0
+    if not _is_read_for_load(planned):
+        return float(cluster.get("load") or cluster.get("usual_load", cluster_size.STEADY_LOAD))
+    inputs = prepared.inputs
+    is_known = inputs.known(planned.workload) is not None
+    busy = inputs.describe(planned.workload).get("busy", {}) if is_known else {}
+    whole = cluster_size.at_capacity(cluster, float(cluster["count"]), 1.0)
+    return max(_shares(busy, whole).values(), default=0.0)
+
+
+def _is_read_for_load(planned: PlannedCell) -> bool:
+    """Tell whether the load is known only from the jobs: the cluster has a count of its own."""
+    cluster = planned.cell.cluster
+    return cluster.get("count") is not None and cluster.get("load") is None
 
 
 def _never_waits(prepared: PreparedGrid, planned: PlannedCell) -> str:
@@ -76,22 +125,34 @@ def _never_waits(prepared: PreparedGrid, planned: PlannedCell) -> str:
     if not peaks or cluster.get("count") is None:
         return ""
     whole = cluster_size.at_capacity(cluster, float(cluster["count"]), 1.0)
-    totals = zip(whole.resources, whole.total, strict=True)
-    needed = {name: peaks[name] / float(total) for name, total in totals if name in peaks and total}
+    needed = _shares(peaks, whole)
     resource = max(needed, key=lambda name: needed[name], default="")
     capacities = prepared.grid.request.axes["capacity"]
     above = [capacity for capacity in capacities if resource and capacity >= needed[resource]]
     if not above or prepared.grid.request.chooses_cells:
         return ""
-    listed = ", ".join(f"{capacity:g}" for capacity in above[:4]) + ", ..." * (len(above) > 4)
-    labels = planned.cell.labels
-    world = ", ".join(filter(None, [labels["trace"], what_ifs.words(labels)]))
+    words = [f"{capacity:g}" for capacity in above[:N_SHOWN]]
     unit = "slots" if whole.unit else resource
     return (
-        f"  {world}: next to nothing waits from capacity {needed[resource]:.2g} on (at most "
-        f"{peaks[resource]:,.0f} {unit} in use at once), so policies are alike at {listed}; give "
-        f"capacity={needed[resource] / 2:.2g}, say"
+        f"  {_world(planned)}: next to nothing waits from capacity {needed[resource]:.2g} on (at "
+        f"most {peaks[resource]:,.0f} {unit} in use at once), so policies are alike at "
+        f"{_listed(words, len(above))}; give capacity={needed[resource] / 2:.2g}, say"
     )
+
+
+def _shares(amounts: Mapping[str, float], cluster: Cluster) -> dict[str, float]:
+    """Return amounts of resources as shares of the cluster's."""
+    totals = zip(cluster.resources, cluster.total, strict=True)
+    return {name: amounts[name] / float(n) for name, n in totals if name in amounts and n}
+
+
+def _world(planned: PlannedCell) -> str:
+    labels = planned.cell.labels
+    return ", ".join(filter(None, [labels["trace"], what_ifs.words(labels)]))
+
+
+def _listed(words: Sequence[str], n: int) -> str:
+    return ", ".join(words) + ", ..." * (n > len(words))
 
 
 def _missing_history(prepared: PreparedGrid, planned: PlannedCell) -> str:

@@ -189,7 +189,8 @@ def load(recipe: Recipe) -> Workload:
 
 
 def describe(workload: Workload) -> dict[str, Any]:
-    """Describe a workload by its digest, sizes, learnable columns, metadata and peak demands."""
+    """Describe a workload: digest, sizes, learnable columns, metadata, peak and steady demands."""
+    from sim.cluster.load import amounts_for_load
     from sim.workload.history import available_data  # loads Arrow, as any workload has
     from sim.workload.peaks import MAX_STAGES, peak_demands
 
@@ -204,5 +205,6 @@ def describe(workload: Workload) -> dict[str, Any]:
     }
     if workload.n_stages <= MAX_STAGES:
         description["peaks"] = peak_demands(workload)
+        description["busy"] = amounts_for_load(workload.inflow, 1.0)
     plain: dict[str, Any] = json.loads(canonical(description))  # as it will be read back
     return plain

@@ -234,4 +234,8 @@ def _check_path(option: str, path: Any, *, has_files: bool) -> None:
     if remote.is_remote(path):
         remote.check(path)
     elif has_files and not remote.local_path(path).exists():
-        raise InputError(f"trace.path={path}: no such file", rule="missing file")
+        raise InputError(
+            f"trace.path={path}: no such file; give trace.path=FILE, or paths.traces=DIR with the "
+            "real traces (--help traces says which need files)",
+            rule="missing file",
+        )

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from sim.base.arrays import F8
+from sweep.stats.cell_columns import OF_GROUPS
 from sweep.stats.metric_format import format_value
 from sweep.stats.summary import Summary
 
 MAX_METRICS, MAX_GROUPS = 5, 12
-OF_GROUPS = "wait_p95_s"
-"""Metric that is shown of groups of jobs, where there are some (``metrics.by``)."""
 PRIORITY = (
     *("deadlines_missed", "value_attained", "jct_mean_s", "jct_p99_s", "gap_lb_p50"),
     *("utility", "jct_speedup_mean", "allocation_above_oracle", "prediction_error_p50"),

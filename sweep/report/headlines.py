@@ -18,7 +18,7 @@ from sweep.stats import ALPHA, MIN_PAIRS
 from sweep.stats.cell_columns import text
 from sweep.stats.contrasts import ALL_TRACES
 from sweep.stats.inference import BOOTSTRAP, EXACT, FEW, STUDENT
-from sweep.stats.metric_format import format_contrast, style
+from sweep.stats.metric_format import format_contrast, p_text, style
 
 NOT_SIGNIFICANT = "n.s."
 OTHER_JOBS = "‡"
@@ -90,7 +90,7 @@ def _cell(row: Mapping[str, Any], n_pairs_max: int, all_few: bool) -> Cell:
     tells = row.get("same_jobs", True) and (test == EXACT or (not math.isnan(p) and p <= ALPHA))
     side = _side(metric, statistic, row["estimate"]) if tells else ""
     mark = "".join(f" {mark}" for mark in marks)
-    return Cell(estimate, interval, mark, side or "unsure", "" if math.isnan(p) else _p(p))
+    return Cell(estimate, interval, mark, side or "unsure", "" if math.isnan(p) else p_text(p))
 
 
 def _side(metric: str, statistic: str, estimate: float) -> str:
@@ -101,10 +101,6 @@ def _side(metric: str, statistic: str, estimate: float) -> str:
     if gain == 0 or better is None:
         return ""
     return "better" if gain > 0 else "worse"
-
-
-def _p(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
 
 
 def _notes(

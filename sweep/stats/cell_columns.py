@@ -12,6 +12,7 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.base.columns import to_numpy
 from sim.cluster.load import CLUSTER_COLUMNS
+from sim.metrics.groups import split
 
 AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
@@ -43,6 +44,8 @@ NOT_METRICS = frozenset(
 )
 ALL_METRICS = "all"
 """Value of ``metrics=`` that shows every metric."""
+OF_GROUPS = "wait_p95_s"
+"""Metric that is shown of groups of jobs (``metrics.by``), unless others are chosen."""
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 """Row numbers, or one number per row."""
@@ -61,11 +64,18 @@ def chosen_metrics(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
-    """Drop the metrics that the configuration does not show."""
+    """Drop the metrics that the configuration does not show.
+
+    Groups of jobs (``metrics.by``) are shown of the metrics that are chosen, or else of
+    `OF_GROUPS`.
+    """
     chosen = chosen_metrics(config)
     if not chosen:
         return cells
-    keep = {*NOT_METRICS, "config", *config["swept"], *chosen}
+    grouped = {name: parts[0] for name in cells.column_names if (parts := split(name))}
+    metrics = {*chosen} & {*grouped.values()} or {OF_GROUPS}
+    groups = (name for name, metric in grouped.items() if metric in metrics)
+    keep = {*NOT_METRICS, "config", *config["swept"], *chosen, *groups}
     return cells.select([name for name in cells.column_names if name in keep])
 
 

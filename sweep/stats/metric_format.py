@@ -148,6 +148,11 @@ def value_text(metric: str, mean: float, half: float = math.nan) -> str:
     return shown.replace("%", " %") + (" s" if style(metric).kind == "seconds" else "")
 
 
+def p_text(p: float) -> str:
+    """Write the p of a test, such as ``p = 0.034``."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+
+
 def format_contrast(
     metric: str, statistic: str, estimate: float, low: float, high: float
 ) -> tuple[str, str]:

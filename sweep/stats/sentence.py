@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sweep.stats.arrange import Settings
 from sweep.stats.cell_columns import text
 from sweep.stats.inference import EXACT, MIN_PAIRS, Paired
-from sweep.stats.metric_format import format_contrast, format_value, style, value_text
+from sweep.stats.metric_format import format_contrast, format_value, p_text, style, value_text
 from sweep.stats.scope import Scope
 
 MAX_NAMES = 4
@@ -20,11 +20,17 @@ ROUNDING = 1e-9
 AT_BOUND = 5e-6
 """Relative gap to the lower bound that is only the rounding of times."""
 
+SHARE_WITHIN = 0.9
+"""Share of the draws of a bootstrap that keep the bound of a sentence."""
+
 FULL = 0.85
 """Utilization at which jobs begin to wait."""
 
 _SHARES = frozenset(("deadlines_missed", "jobs_failed", "value_attained"))
 """Metrics whose label needs "share of" before it."""
+
+Location = tuple[str, Settings, float, str]
+"""Trace, settings, capacity, and its size in words."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +46,27 @@ class Oracle:
 
 
 @dataclass(frozen=True)
+class Draws:
+    """Quantile of a metric over the draws of a bootstrap."""
+
+    bound: float  # the worst value of all but the worst draws
+    n_within: int  # draws that are as good or better
+    n: int
+
+
+def quantile(values: Sequence[float], *, is_lower_better: bool) -> Draws:
+    """Return the bound that nine of ten draws keep; of few draws, all but the worst."""
+    n = len(values)
+    n_within = max(1, min(math.floor(SHARE_WITHIN * n), n - 1))
+    best_first = sorted(values, reverse=not is_lower_better)
+    return Draws(best_first[n_within - 1], n_within, n)
+
+
+@dataclass(frozen=True)
 class Facts:
     """Data of a verdict's sentence; see `sweep.stats.verdict.Verdict`."""
 
-    location: tuple[str, Settings, float, str]  # trace, settings, capacity, its size in words
+    location: Location
     is_counted: bool  # the cluster is configured by that size
     metric: str
     best: tuple[str, ...]
@@ -55,6 +78,7 @@ class Facts:
     # the policy that the fewest seeds would distinguish from the first, and their number
     next_distinguishable: tuple[str, int] | None
     value: tuple[float, float, float]  # mean of the first, and its interval
+    draws: Draws | None  # instead of that interval, where seeds are draws of a bootstrap
     baseline: str | None
     against: Paired | None
     is_ratio: bool
@@ -64,6 +88,9 @@ class Facts:
     waits: bool | None  # some job waited
     utilization: float | None
     scope: Scope
+    # of the first against the baseline, where only Holm's correction leaves the two untold: p after
+    # it, and the number of comparisons
+    corrected: tuple[float, int] | None = None
     oracles: tuple[Oracle, ...] = ()  # best first
     is_oracle: bool = False  # all policies are oracles
 
@@ -84,7 +111,7 @@ class Words:
 def words(facts: Facts) -> Words:
     """Write the parts of a verdict's sentence."""
     return Words(
-        where=_size(facts),
+        where=_size(facts.location, facts.is_counted),
         claim=_tie(facts) if _all_tie(facts) else _best(facts),
         behind="" if _all_tie(facts) else _runners_up(facts),
         lead="" if _all_tie(facts) else _lead(facts),
@@ -100,9 +127,6 @@ def sentence(facts: Facts) -> str:
     It begins like this: ``t at capacity 0.7 (41 machines): srpt has the lowest mean JCT, 2.99 times
     shorter than fifo's [2.38, 3.66] (next: las 1.71×)``.
     """
-    trace, settings, *_ = facts.location
-    settings = tuple(s for s in settings if not (facts.is_counted and s[0] == "cluster.count"))
-    world = ", ".join([trace, *(f"{key}={value}" for key, value in settings)])
     parts = [_tie(facts) if _all_tie(facts) else _best(facts) + _runners_up(facts)]
     parts += facts.scope.words()
     if facts.gap is not None:
@@ -111,12 +135,20 @@ def sentence(facts: Facts) -> str:
     parts += _confidence(facts)
     if facts.waits is False and not _all_tie(facts):
         parts.append(f"no job waited: try capacity={_smaller_capacity(facts)}")
-    return f"{world} {_size(facts)}: {'; '.join(parts)}."
+    return f"{place_words(facts.location, facts.is_counted)}: {'; '.join(parts)}."
 
 
-def _size(facts: Facts) -> str:
-    *_, capacity, machines = facts.location
-    if facts.is_counted and machines:
+def place_words(location: Location, is_counted: bool) -> str:
+    """Name trace, settings and size of a place, such as ``t at capacity 0.7 (41 machines)``."""
+    trace, settings, *_ = location
+    settings = tuple(s for s in settings if not (is_counted and s[0] == "cluster.count"))
+    world = ", ".join([trace, *(f"{key}={value}" for key, value in settings)])
+    return f"{world} {_size(location, is_counted)}"
+
+
+def _size(location: Location, is_counted: bool) -> str:
+    *_, capacity, machines = location
+    if is_counted and machines:
         return f"on {machines}"
     return f"at capacity {text(capacity)}" + (f" ({machines})" if machines else "")
 
@@ -146,7 +178,7 @@ def _all_tie(facts: Facts) -> bool:
 def _tie(facts: Facts) -> str:
     ranked = "ranked " if facts.scope.unranked else ""
     policies = f"all {ranked}policies" + (" that can be run" if facts.oracles else "")
-    result = f"{policies} have the same {_label(facts.metric)} ({_value(facts)})"
+    result = f"{policies} have the same {label_of(facts.metric)} ({_value(facts)})"
     result = f"no job waited, so {result}" if facts.waits is False else result
     return result if facts.oracles else f"{result}; try capacity={_smaller_capacity(facts)}"
 
@@ -160,7 +192,7 @@ def _smaller_capacity(facts: Facts) -> str:
 
 def _best(facts: Facts) -> str:
     """Name the best policies and their lead."""
-    n, first, label = len(facts.best), facts.best[0], _label(facts.metric)
+    n, first, label = len(facts.best), facts.best[0], label_of(facts.metric)
     if facts.baseline in [oracle.policy for oracle in facts.oracles]:
         label += " of the policies that can be run"
     if facts.best_mean != first:
@@ -186,7 +218,8 @@ def _best(facts: Facts) -> str:
     return f"{first} has the {best} {label}, {_lead(facts)}, but is not told from {untold}"
 
 
-def _label(metric: str) -> str:
+def label_of(metric: str) -> str:
+    """Name a metric within a sentence."""
     return f"share of {style(metric).label}" if metric in _SHARES else style(metric).label
 
 
@@ -206,12 +239,20 @@ def _lead(facts: Facts) -> str:
         return _value(facts)
     if math.isclose(comparison.estimate, float(facts.is_ratio), rel_tol=ROUNDING):
         return f"{_value(facts)}, the same as {baseline}"
-    amount, interval = _gain(facts.metric, comparison, facts.is_ratio)
+    amount, interval = gain_words(facts.metric, comparison, facts.is_ratio)
     value = "" if facts.is_ratio else f"{_value(facts)}, "
-    return f"{value}{amount} than {baseline}{interval}"
+    return f"{value}{amount} than {baseline}{interval}{_corrected(facts)}"
 
 
-def _gain(metric: str, comparison: Paired, is_ratio: bool) -> tuple[str, str]:
+def _corrected(facts: Facts) -> str:
+    """Say why an interval leaves out 1 (or 0) and the two are not told apart all the same."""
+    if facts.corrected is None:
+        return ""
+    p, n_tests = facts.corrected
+    return f" ({p_text(p)} after Holm's correction over {n_tests} comparisons)"
+
+
+def gain_words(metric: str, comparison: Paired, is_ratio: bool) -> tuple[str, str]:
     """Write a comparison, such as ``2.99 times shorter``, and its interval (empty if exact)."""
     ends = (comparison.estimate, comparison.low, comparison.high)
     if is_ratio:
@@ -243,9 +284,9 @@ def _oracle(facts: Facts) -> list[str]:
     if math.isnan(gain):
         return []
     if gain > 0 and best.is_distinct:
-        result = "{} still{}".format(*_gain(facts.metric, comparison, is_ratio))
+        result = "{} still{}".format(*gain_words(facts.metric, comparison, is_ratio))
     elif gain < 0 and best.is_distinct:
-        result = "{}{}".format(*_gain(facts.metric, comparison, is_ratio))
+        result = "{}{}".format(*gain_words(facts.metric, comparison, is_ratio))
     else:
         result = "no better"
     return [f"{best.policy}, which knows {truth}, would be {result}"]
@@ -281,7 +322,12 @@ def _direction(metric: str, *, is_lower: bool) -> str:
 
 def _value(facts: Facts) -> str:
     mean, _, high = facts.value
-    return value_text(facts.metric, mean, high - mean)
+    if facts.draws is None or facts.draws.n < MIN_PAIRS:
+        return value_text(facts.metric, mean, high - mean)
+    side = "at most" if style(facts.metric).better == "lower" else "at least"
+    bound = value_text(facts.metric, facts.draws.bound)
+    within = f"{side} {bound} in {facts.draws.n_within} of {facts.draws.n} draws"
+    return f"{value_text(facts.metric, mean)} ({within})"
 
 
 def _confidence(facts: Facts) -> list[str]:

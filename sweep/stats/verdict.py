@@ -35,7 +35,7 @@ from sweep.stats.common import Common, common_seeds
 from sweep.stats.inference import ALPHA, EXACT, FEW, Paired, holm, interval
 from sweep.stats.metric_format import format_contrast, is_fraction, style, value_text
 from sweep.stats.scope import Scope, scope_of
-from sweep.stats.sentence import Facts, Oracle, Words, ratio_words, sentence, words
+from sweep.stats.sentence import Facts, Oracle, Words, quantile, ratio_words, sentence, words
 
 BOUND, WAIT, UTILIZATION = "gap_lb_p50", "wait_mean_s", "utilization"
 DEFAULT_METRICS = ("deadlines_missed", "value_attained", "jct_mean_s")
@@ -134,7 +134,7 @@ def verdicts(cells: pa.Table, config: Mapping[str, Any]) -> list[Verdict]:
     arranged = arrange(cells, config["swept"], config["baseline"])
     results = []
     for (trace, settings), block_rows in arranged.blocks.items():
-        metric = _metric(arranged, block_rows, requested)
+        metric = choose_metric(arranged, block_rows, requested)
         if metric is None:
             continue
         for group in by_capacity(arranged, block_rows):
@@ -158,7 +158,8 @@ def with_remarks(verdicts: Sequence[Verdict], remarks: Mapping[str, str]) -> lis
     ]
 
 
-def _metric(arranged: ArrangedCells, block_rows: Rows, requested: str | None) -> str | None:
+def choose_metric(arranged: ArrangedCells, block_rows: Rows, requested: str | None) -> str | None:
+    """Return the metric that is judged; None if no candidate has a direction and values."""
     candidates = [
         name
         for name in ([requested] if requested else [*DEFAULT_METRICS, *arranged.metrics])
@@ -184,6 +185,16 @@ def _against_baseline(
                 is_bootstrap=arranged.is_bootstrap,
             )
     return compared
+
+
+def _corrected(best: Best, baseline: int | None) -> tuple[float, int] | None:
+    """Return p after Holm's correction and the number of tests, if p alone tells the two apart."""
+    if baseline not in best.order[1:]:
+        return None
+    index = best.order[1:].index(baseline)
+    p = float(best.adjusted_p[index])
+    n_tests = int(np.count_nonzero(~np.isnan(best.adjusted_p)))
+    return (p, n_tests) if best.comparisons[index].p <= ALPHA < p else None
 
 
 def _with_oracles(arranged: ArrangedCells, best: Best, by_seed: F8) -> F8:
@@ -265,6 +276,9 @@ def _verdict(
         is_tested=best.is_tested,
         next_distinguishable=next_pair and (columns[next_pair[0]].label, next_pair[1]),
         value=(mean, low, high),
+        draws=quantile(first_values.tolist(), is_lower_better=style(metric).better == "lower")
+        if arranged.is_bootstrap
+        else None,
         baseline=baseline or None,
         against=comparison,
         is_ratio=best.is_ratio,
@@ -274,6 +288,7 @@ def _verdict(
         waits=None if wait is None else wait > 0,
         utilization=_mean(arranged, group, UTILIZATION, common),
         scope=scope_of(arranged, group, metric, best.common),
+        corrected=_corrected(best, arranged.baselines[best.first]),
     )
     return Verdict(
         trace=trace,

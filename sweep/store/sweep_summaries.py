@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sweep.store import checksums, sweep_list, tags
+from sweep.store.cache import Cache
 from sweep.store.folder import CELLS, VERDICT, DamagedError, SweepFolder
 from sweep.store.journal import Journal
 from sweep.store.lease import EXPIRES_S, Holder
+from sweep.store.stale import stale_cells, stale_words
 from sweep.store.sweep_list import SweepEntry
 
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
@@ -36,7 +39,7 @@ class SweepSummary:
     phase : str
         `RUNNING`, `STOPPED`, `FINISHED`, or `FAILED`: finished with failed cells, or damaged.
     state : str
-        Its state in words; empty for a finished sweep without failed cells.
+        Its state in words; empty for a finished sweep without failed and stale cells.
     sentences : list of str
         Its verdict.
     n_bytes : int
@@ -67,13 +70,17 @@ def summarize(results: Path, is_alive: IsAlive | None = None) -> list[SweepSumma
     `is_alive` judges holders on other machines; by default their heartbeat is awaited.
     """
     entries = reversed(sweep_list.sweeps(results))
-    return [summarize_one(results, entry, is_alive) for entry in entries]
+    cache = functools.cache(lambda: Cache(results))
+    return [summarize_one(results, entry, is_alive, cache) for entry in entries]
 
 
 def summarize_one(
-    results: Path, entry: SweepEntry, is_alive: IsAlive | None = None
+    results: Path,
+    entry: SweepEntry,
+    is_alive: IsAlive | None,
+    cache: Callable[[], Cache],
 ) -> SweepSummary:
-    """Summarize one sweep."""
+    """Summarize one sweep; `cache` opens the cache of the results, for sweeps that changed."""
     folder = SweepFolder.for_sweep(results, entry.sweep)
     journal = Journal(results, entry.sweep)
     counts = journal.tally()
@@ -89,9 +96,10 @@ def summarize_one(
         phase, state = RUNNING, _running_state(n_done, n_cells, n_failed, holder)
     elif entry.is_finished:
         try:
-            n_cells, n_failed, sentences = _finished(folder)
+            n_cells, n_failed, sentences, stale = _finished(folder, cache)
             n_done = n_cells
-            phase, state = (FAILED, f"{n_failed:,} failed") if n_failed else (FINISHED, "")
+            phase = FAILED if n_failed else FINISHED
+            state = "; ".join(filter(None, [f"{n_failed:,} failed" * bool(n_failed), stale]))
         except DamagedError:
             n_cells = n_done = n_failed = 0
             phase, state = FAILED, f"damaged: `python -m sweep report {entry.sweep}` rewrites it"
@@ -113,18 +121,21 @@ def summarize_one(
     )
 
 
-_FINISHED: dict[Path, tuple[object, tuple[int, int, list[str]]]] = {}
-"""Cells, failed cells and verdict of folders, and the versions of the files they came from."""
+Finished = tuple[int, int, list[str], str]
+"""Cells, failed cells, verdict, and the cells that are stale in words."""
+_FINISHED: dict[Path, tuple[object, Finished]] = {}
+"""What was read of folders, and the versions of the files it came from."""
 
 
-def _finished(folder: SweepFolder) -> tuple[int, int, list[str]]:
-    """Read cells, failed cells and verdict; only once as long as their files stay the same."""
+def _finished(folder: SweepFolder, cache: Callable[[], Cache]) -> Finished:
+    """Read what a folder has; only once as long as its files stay the same."""
     version = [_version(folder.path / name) for name in (CELLS, VERDICT, checksums.NAME)]
-    known_version, known = _FINISHED.get(folder.path, (None, (0, 0, [])))
+    known_version, known = _FINISHED.get(folder.path, (None, (0, 0, [], "")))
     if known_version == version:
         return known
     failed = folder.failed()
-    known = len(failed), int(failed.sum()), folder.sentences()
+    stale = stale_words(stale_cells(folder, cache()))
+    known = len(failed), int(failed.sum()), folder.sentences(), stale
     _FINISHED[folder.path] = version, known
     return known
 

@@ -95,7 +95,9 @@ def track(
     means = run_data.over_seeds(arranged, None if granularity == "policy" else run_data.MAX_METRICS)
     children = run_data.child_rows(granularity, arranged, means)
     steps = capacity_steps(np.unique(arranged.capacity).tolist())
-    curves = [] if granularity == "sweep" else run_data.curves(means, steps)
+    verdict = SweepFolder(folder).verdict()
+    judged = {str(entry.get("trace")): str(entry.get("metric")) for entry in verdict}
+    curves = [] if granularity == "sweep" else run_data.curves(means, steps, judged)
     curves = curves if len(curves) <= run_data.MAX_CURVES else []
     params = run_data.parameter_values(arranged)
     settings = run_data.settings_given(config.get("words", ()), params)

@@ -52,7 +52,8 @@ class ChildRun:
     ``kind`` says which: ``cell``, ``policy`` or ``curve``. ``params`` are the axes and swept
     parameters as text, ``metrics`` the finite ones, ``error`` the stage, type and message of a
     failed cell (empty otherwise), ``traceback`` and ``reproduce`` texts, ``rows`` the row numbers
-    of its cells. ``points`` of a curve are (metric, step, value); ``steps`` has their capacities.
+    of its cells. ``points`` of a curve are (metric, step, value); ``steps`` has their capacities,
+    and ``judged`` is the metric of the verdict, which describes it.
     """
 
     key: str
@@ -67,6 +68,7 @@ class ChildRun:
     knows: str = ""  # the policy's knowledge of durations; empty if not known
     points: tuple[Point, ...] = ()
     steps: CapacitySteps = field(default_factory=lambda: capacity_steps(()))
+    judged: str = ""
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -241,7 +243,7 @@ HEADLINE = (
     *("jct_speedup_mean", "jobs_failed"),
 )
 DESCRIBED = ("jct_mean_s", *HEADLINE)
-"""Metrics of which the first that a curve has is its description."""
+"""Metrics of which the first that a curve has describes it, if it has not the verdict's."""
 
 
 def choose_granularity(requested: str | None, cells: pa.Table, swept: Sequence[str]) -> Granularity:
@@ -275,26 +277,35 @@ def over_seeds(arranged: ArrangedCells, n_max: int | None = None) -> list[ChildR
     return child_runs(arranged, "policy", sorted(groups, key=lambda rows: int(rows[0]))[:n_max])
 
 
-def curves(means: Sequence[ChildRun], steps: CapacitySteps) -> list[ChildRun]:
+def curves(
+    means: Sequence[ChildRun], steps: CapacitySteps, judged: Mapping[str, str]
+) -> list[ChildRun]:
     """Join the means of each policy and trace over its capacities: a run, and a line in a chart.
 
-    Each metric of `HEADLINE` has a point for each capacity, at its step among those of the sweep;
-    `LOW` and `HIGH` before its name are the ends of its 95 % interval.
+    Each metric of `HEADLINE`, and the one by which its trace is `judged`, has a point for each
+    capacity, at its step among those of the sweep; `LOW` and `HIGH` before its name are the ends of
+    its 95 % interval.
     """
     groups: dict[tuple[tuple[str, str], ...], list[ChildRun]] = {}
     for row in means:
         params = tuple((k, v) for k, v in row.params.items() if k != "capacity")
         groups.setdefault(params, []).append(row)
-    joined = (_curve(dict(params), rows, steps) for params, rows in groups.items())
+    joined = (_curve(dict(params), rows, steps, judged) for params, rows in groups.items())
     return sorted(joined, key=lambda curve: int(curve.rows[0]))
 
 
-def _curve(params: dict[str, str], rows: Sequence[ChildRun], steps: CapacitySteps) -> ChildRun:
+def _curve(
+    params: dict[str, str],
+    rows: Sequence[ChildRun],
+    steps: CapacitySteps,
+    judged: Mapping[str, str],
+) -> ChildRun:
     rows = sorted(rows, key=_capacity)
+    metric = metric_name(judged.get(params.get("trace", ""), ""))
     points: list[Point] = []
     for row in rows:
         step = steps.step(_capacity(row))
-        for name in HEADLINE:
+        for name in dict.fromkeys(filter(None, (metric, *HEADLINE))):
             mean, half = row.metrics.get(name), row.metrics.get(f"{HALF}/{name}")
             if mean is not None:
                 points.append((name, step, mean))
@@ -312,6 +323,7 @@ def _curve(params: dict[str, str], rows: Sequence[ChildRun], steps: CapacityStep
         metrics={name: value for name, _, value in points},
         points=tuple(points[:MAX_METRICS]),
         steps=steps,
+        judged=metric,
         rows=np.sort(np.concatenate([row.rows for row in rows])),
     )
 
@@ -319,7 +331,7 @@ def _curve(params: dict[str, str], rows: Sequence[ChildRun], steps: CapacityStep
 def describe_curve(curve: ChildRun) -> str:
     """Describe a curve: ``mean JCT 502 ± 105 s at capacity 0.7, 178 ± 36 s at 1``, in Markdown."""
     values = {(name, step): value for name, step, value in curve.points}
-    metric = next((name for name in DESCRIBED if name in curve.metrics), None)
+    metric = next((name for name in (curve.judged, *DESCRIBED) if name in curve.metrics), None)
     if metric is None:
         return ""
     unit = f" {style(metric).unit}" * (style(metric).kind == "seconds")

@@ -13,6 +13,7 @@ import policies.registry
 import sim
 from sim.check import invariants
 from sim.check.worlds import CLUSTERS, crowd
+from sim.plan import Event
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "your_own_policy.md").read_text()
@@ -69,6 +70,11 @@ def test_earliest_deadline_goes_first(registered):
     assert np.argsort(first.job_start).tolist() == [3, 1, 0, 2]
     strict = sim.simulate(w, sim.Cluster.slots(1), registered("edf", due_s=1e4))
     assert np.argsort(strict.job_start).tolist() == [3, 1, 2, 0]
+
+
+def test_page_has_every_event():
+    named = re.findall(r"`([A-Z_]+)`", TEXT.partition("| event | when |")[2].partition("\n\n")[0])
+    assert sorted(named) == sorted(event.name for event in Event)
 
 
 def test_arrays_of_the_page_are_there_and_as_long_as_it_says():

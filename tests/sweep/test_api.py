@@ -76,6 +76,20 @@ def test_keywords_of_other_kinds(fake: Command) -> None:
     assert result.cell(**{"policy.queues": 5}).config["policy"]["params"]["queues"] == 5
 
 
+def test_two_policies_in_a_sentence(ran: sweep.Sweep) -> None:
+    first, second = ran.sentence("srpt", "las").split("\n")
+    assert "at capacity 0.5" in first
+    assert "at capacity 1" in second
+    rows = ran.against("las", "jct_mean_s").query("policy == 'srpt' and statistic == 'ratio'")
+    for ratio, sentence in zip(rows["estimate"], (first, second), strict=True):
+        assert f"{max(ratio, 1 / ratio):.2f} times" in sentence or "%" in sentence
+    assert "speed-up of the mean JCT" in ran.sentence("srpt", "las", "jct_speedup_mean")
+    with pytest.raises(InputError, match="did you mean 'las'"):
+        ran.sentence("srpt", "lsa")
+    with pytest.raises(InputError, match="unknown metric"):
+        ran.sentence("srpt", "las", "jct_meen_s")
+
+
 @pytest.mark.parametrize(
     ("words", "keys", "message"),
     [

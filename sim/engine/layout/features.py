@@ -38,8 +38,19 @@ _WAYS = {str(way) for way in (has.REPLANS, has.STRICT, has.CLASSES, has.SKIP)}
 """Features of which a loop does what the first one says."""
 _WIDE_BATCHES = {*_ORDERS, *_RARE, has.COMPONENTS, has.LIMITS, has.LEARNS, has.WORTH}
 _WIDE = {*_WIDE_BATCHES, has.VARIABLE_ENDS, has.CHOOSES}
-"""Features of wide variants. Those that few runs have are not among them: caps, quotas, releases,
-limits of run time, windows, speeds by class, and tiers of partitions."""
+"""Features of wide variants. Those that few runs have are not among them: quotas, speeds by class,
+and what sites add."""
+_SITE_BATCHES = {has.RELEASES}
+_SITE = {
+    has.RELEASES,
+    has.TIERS,
+    has.ENFORCES,
+    has.WINDOWS,
+    has.PREEMPTS,
+    has.CHECKPOINTS,
+    has.CAPS,
+}
+"""Features that sites add: with one of them a wide variant has all of them."""
 
 
 def select_features(
@@ -98,17 +109,32 @@ def _rounded(needed: set[Feature]) -> set[Feature]:
 def _widest(needed: set[Feature]) -> set[Feature]:
     """Return further features of runs on machines, so that each way to fit has two variants.
 
-    One with batches, one without. With SIM_VARIANTS=wide these, and one of pools, serve most runs,
-    tests for instance; each costs more to compile, and a run more time.
+    One with batches, one without, and of each a second with what sites add. With SIM_VARIANTS=wide
+    these, and one of pools, serve most runs, tests for instance; each costs more to compile, and a
+    run more time.
     """
     if has.BATCHES in needed:
-        if has.SKIP in needed:
-            return _WIDE_BATCHES | {has.HOLDS}
-        return _WIDE_BATCHES if needed & {has.STRICT, has.CLASSES} else _WIDE_BATCHES | {has.SCORED}
-    if needed & {has.STRICT, has.CLASSES}:
-        return _WIDE
-    by_skip = {has.RESERVES, has.PLACES, has.HOLDS}
-    return _WIDE | (by_skip if has.SKIP in needed else {has.SCORED, has.OVERBOOK})
+        return _WIDE_BATCHES | _batches_of_way(needed) | _site(needed, _SITE_BATCHES)
+    if has.STRICT in needed:
+        return _WIDE | _site(needed, _SITE_BATCHES | {has.ENFORCES, has.CHECKPOINTS})
+    if has.CLASSES in needed:
+        return _WIDE | _SITE
+    if has.SKIP in needed:
+        return _WIDE | {has.RESERVES, has.PLACES, has.HOLDS} | _site(needed, _SITE)
+    return _WIDE | {has.SCORED, has.OVERBOOK} | _site(needed, _SITE)
+
+
+def _batches_of_way(needed: set[Feature]) -> set[Feature]:
+    if has.SKIP in needed:
+        return {has.HOLDS}
+    if has.CLASSES in needed:
+        return {has.CAPS, *_SITE_BATCHES}
+    return set() if has.STRICT in needed else {has.SCORED}
+
+
+def _site(needed: set[Feature], features: set[Feature]) -> set[Feature]:
+    """Return what sites add, if a run has any of it, or plans anew as they do."""
+    return features if needed & (features | {has.REPLANS}) else set()
 
 
 def _needed(

@@ -5,7 +5,13 @@ import pytest
 
 import policies
 import sim
-from sim.cluster.load import MAX_STEADY_LOAD, count_for_load, offered_load, stretch_to_load
+from sim.cluster.load import (
+    MAX_STEADY_LOAD,
+    amounts_for_load,
+    count_for_load,
+    offered_load,
+    stretch_to_load,
+)
 from sim.workload.inflow import Inflow
 
 ONE = sim.Cluster.machines(1, cpu=1)
@@ -49,6 +55,7 @@ def test_the_load_is_what_a_fluid_has_in_use(rate, load):
     cluster = sim.Cluster.machines(n, cpu=1)
     assert offered_load(inflow, cluster)["cpu"] == pytest.approx(load)
     assert pour(inflow, 0.9 * n) > pour(inflow, n) - 1e-9
+    assert amounts_for_load(inflow, load) == {"cpu": pytest.approx(n)}
 
 
 @pytest.mark.parametrize("rate", RATES.values(), ids=RATES)

@@ -1,11 +1,13 @@
 """Waits of groups of jobs, against all jobs of the group taken by themselves."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import sim
 from sim import metrics
 from sim.base.errors import InputError
+from sim.evaluators import simulation
 from sim.metrics import groups
 from tests.sim.metrics.test_jobs import job, run
 
@@ -50,6 +52,45 @@ def test_small_groups_are_one(monkeypatch):
     w = sim.Workload.from_jobs([*JOBS, job(0, [1], queue="d")])
     computed = {name: mask.tolist() for name, mask in groups.members(w, "queue", in_slots=True)}
     assert computed == {"a.b": [1, 0, 1, 0, 0], "(others)": [0, 1, 0, 1, 1]}
+
+
+def grouped(key, values):
+    """Return the jobs of each group by a column of these values."""
+    w = sim.Workload.from_jobs([job(k, [1]) for k in range(len(values))])
+    jobs = w.jobs.drop_columns([key] if key in w.jobs.column_names else []).append_column(
+        key, values if isinstance(values, pa.Array) else pa.array(values)
+    )
+    w = sim.Workload.from_tables(jobs=jobs, stages=w.stages, tasks=w.tasks)
+    by_name = groups.members(w, key, in_slots=True)
+    return {name: np.flatnonzero(mask).tolist() for name, mask in by_name}
+
+
+def test_any_column_of_jobs_makes_groups():
+    assert grouped("priority", [3.0, 0.5, 3.0, 10.0]) == {"0.5": [1], "3": [0, 2], "10": [3]}
+    assert grouped("site", ["b", "a", None, "", "b"]) == {"a": [1], "b": [0, 4], "(none)": [2, 3]}
+    assert grouped("urgent", [True, False, None]) == {"0": [1], "1": [0], "(none)": [2]}
+    assert grouped("team", pa.array(["x", None, "x"]).dictionary_encode()) == {
+        "x": [0, 2], "(none)": [1],
+    }  # fmt: skip
+
+
+def test_numbers_of_many_values_are_groups_by_powers_of_two():
+    many = grouped("limit_s", [0.25 * k for k in range(30)] + [None, float("nan"), 1e9])
+    assert many["below 1"] == [0, 1, 2, 3]
+    assert many["1-2"] == [4, 5, 6, 7]
+    assert many["4-8"] == list(range(16, 30))
+    assert many["(none)"] == [30, 31]
+    assert many[f"{2**29}-{2**30}"] == [32]
+    assert sorted(row for rows in many.values() for row in rows) == list(range(33))
+
+
+def test_a_key_that_no_job_has_is_refused_before_the_run():
+    def run_nothing(*_, **__):
+        raise AssertionError
+
+    w = sim.Workload.from_jobs(JOBS)
+    with pytest.raises(InputError, match="'qeue'"):
+        simulation.evaluate(run_nothing, w, sim.Cluster.slots(9), None, 0, by=["qeue"])
 
 
 def test_names_are_read_again():

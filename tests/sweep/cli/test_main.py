@@ -24,7 +24,7 @@ def test_help_begins_with_examples_verbs_and_axes(fake: Command) -> None:
         assert f"\n  {verb} " in shown.out
     for axis in ("policy=", "capacity=", "trace=", "seed="):
         assert axis in shown.out
-    parts = ("examples\n", "\nverbs", "\naxes", "\npolicy= (", "\ntrace=\n", "\nmore help")
+    parts = ("examples\n", "\nverbs", "\naxes", "\npolicy= (", "\ntrace= (", "\nmore help")
     positions = [shown.out.index(part) for part in parts]
     assert positions == sorted(positions)
     assert shown.out[positions[0] : positions[1]].count("python -m sweep") >= 3
@@ -52,6 +52,18 @@ def test_help_shows_every_option_by_topic(fake: Command) -> None:
     assert "unknown topic of --help 'polices'; did you mean 'policies'" in (
         fake.bare("--help", "polices").err
     )
+
+
+def test_traces_that_need_files_are_marked(fake: Command) -> None:
+    """Check each mark by the composed option: what is to be given, and what real traces have."""
+    entries = re.split(r"\n  (?=\w)", fake.bare("--help", "traces").out.strip())[1:]
+    shown = {entry.split()[0]: " ".join(entry.split()) for entry in entries}
+    assert {*shown} == {*Options().names("trace")}
+    for name, entry in shown.items():
+        trace = Options().compose(trace=name)["trace"]
+        is_real = str(trace.get("path")).startswith("${paths.traces}")
+        assert entry.endswith("[in paths.traces]") == is_real, name
+        assert entry.endswith("[your file]") == ("???" in trace.values()), name
 
 
 def test_the_command_returns_freed_memory_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from sim import Workload
 from tests.sweep.small import Command
 
@@ -26,3 +28,21 @@ def test_columns_that_are_of_no_use_are_said(fake: Command) -> None:
     w.write(fake.trace)
     message = "  ours: 1 jobs; columns unused: jobs.user_name: did you mean user? (1)"
     assert message in fake("policy=fifo").err.splitlines()
+
+
+def test_a_load_of_one_or_more_is_said_before_the_run(fake: Command) -> None:
+    jobs = [{"submit_s": 10.0 * k, "stages": [{"durations_s": [9.0] * 2}]} for k in range(100)]
+    Workload.from_jobs(jobs).write(fake.trace)
+    words = ("policy=fifo", "capacity=0.5,1,2", "cluster.shape=slots", "cluster.count=2")
+    ran = fake(*words)
+    (line,) = (line for line in ran.err.splitlines() if "offered load" in line)
+    assert line.startswith("  parquet: offered load 1.8 at capacity 0.5: work comes faster")
+    loads = {row["capacity"]: row["offered_load"] for row in ran.rows}
+    assert loads[0.5] == pytest.approx(1.8, rel=0.02)
+    assert loads[1.0] < 1.0
+    assert "offered load" not in fake("policy=las", "capacity=1,2", *words[2:]).err
+    sized = fake("policy=fifo", "capacity=0.4,0.5,0.7,1")
+    note = "  parquet: offered load 2 at capacity 0.4, 1.6 at capacity 0.5, 1.1 at capacity 0.7:"
+    assert sized.err.count(note) == 1
+    halved = fake("policy=fifo", "capacity=0.4", "cluster.load=0.6")
+    assert "offered load 1.5 at capacity 0.4" in halved.err

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from sweep.report import default_metrics, table, terminal
-from sweep.stats import interval, metric_format
+from sweep.stats import cell_columns, interval, metric_format
 from sweep.stats.summary import summarise
 from tests.sweep import frames
 
@@ -209,6 +209,19 @@ def test_default_metrics() -> None:
     assert not [
         line for line in default_metrics.unshown_lines(alone, ["jct_mean_s"]) if "the same" in line
     ]
+
+
+def test_chosen_metrics_keep_those_of_groups() -> None:
+    names = ("jct_mean_s", "wait_mean_s", "wait_p95_s", "wait_mean_s.queue.a", "wait_p95_s.queue.a")
+    cells = pa.table({"policy": ["fifo"], **{name: [1.0] for name in names}})
+
+    def shown(*chosen: str) -> list[str]:
+        config = {"metrics": [*chosen], "swept": []}
+        return cell_columns.shown_metrics(cells, config).column_names[1:]
+
+    assert shown() == [*names]
+    assert shown("jct_mean_s") == ["jct_mean_s", "wait_p95_s.queue.a"]
+    assert shown("jct_mean_s", "wait_mean_s") == ["jct_mean_s", "wait_mean_s", names[3]]
 
 
 def test_four_policies_fit_into_80_columns() -> None:

@@ -76,12 +76,7 @@ class Reading:
 
     def holm(self, first: str) -> list[float]:
         p = [math.nan if policy == first else self.p(policy, first) for policy in self.ranked]
-        order = sorted((value, k) for k, value in enumerate(p) if not math.isnan(value))
-        adjusted, largest = [math.nan] * len(p), 0.0
-        for rank, (value, k) in enumerate(order):
-            largest = max(largest, value * (len(order) - rank))
-            adjusted[k] = min(1.0, largest)
-        return adjusted
+        return corrected(p)
 
     def all_equal(self) -> bool:
         return all(
@@ -89,6 +84,16 @@ class Reading:
             for policy in self.ranked
             for a, b in zip(self.values(policy), self.values(self.ranked[0]), strict=True)
         )
+
+
+def corrected(p: list[float]) -> list[float]:
+    """Correct by Holm's method."""
+    order = sorted((value, k) for k, value in enumerate(p) if not math.isnan(value))
+    adjusted, largest = [math.nan] * len(p), 0.0
+    for rank, (value, k) in enumerate(order):
+        largest = max(largest, value * (len(order) - rank))
+        adjusted[k] = min(1.0, largest)
+    return adjusted
 
 
 def read(rows: list[dict[str, Any]], metric: str, capacity: float, baseline: str | None) -> Reading:

@@ -16,13 +16,16 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from sim.base.errors import InputError
 from sweep.questions.search import equal_capacity
 from sweep.report import first_screen
 from sweep.stats import contrasts, done_jobs
 from sweep.stats.cell_columns import table_options
+from sweep.stats.metric_format import p_text
+from sweep.stats.pairwise import pairwise
 from sweep.stats.summary import summarise
 from sweep.stats.verdict import Verdict, verdicts
-from tests.sweep.stats.reading import Reading, read
+from tests.sweep.stats.reading import Reading, corrected, read
 
 WORLDS = 25
 METRICS = ("jct_mean_s", "value_attained", "wait_mean_s")
@@ -142,11 +145,27 @@ def check_words(verdict: Verdict, reading: Reading) -> None:
     for pattern, amount in ((RATIO, "ratio"), (PERCENT, "percent"), (POINTS, "points")):
         if match := pattern.search(claim):
             check_lead(match, amount, reading, first)
+            check_correction(claim, reading, first)
     if reading.n_seeds < reading.n_planned:
         assert f"on {reading.n_seeds} of {reading.n_planned} seeds" in verdict.sentence
     for policy in reading.unranked:
         if len(reading.unranked) <= 3:
             assert policy in verdict.sentence.partition("not ranked: ")[2]
+
+
+def check_correction(claim: str, reading: Reading, first: str) -> None:
+    """Check that Holm's correction is named where the interval alone would tell the two apart."""
+    if reading.baseline not in reading.ranked or reading.n_seeds < 3:
+        assert "Holm" not in claim
+        return
+    raw = reading.p(reading.baseline, first)
+    adjusted = reading.holm(first)
+    p = adjusted[reading.ranked.index(reading.baseline)]
+    n_tests = sum(not math.isnan(value) for value in adjusted)
+    assert ("Holm" in claim) == (raw <= 0.05 < p)
+    if "Holm" in claim:
+        assert f"after Holm's correction over {n_tests} comparisons" in claim
+        assert float(claim.partition("(p = ")[2].split()[0]) == pytest.approx(p, abs=0.0051)
 
 
 def check_lead(match: re.Match[str], amount: str, reading: Reading, first: str) -> None:
@@ -215,6 +234,65 @@ def check_more_capacity(lines: list[str], judged: list[Verdict]) -> None:
         assert first is not None
         assert last is not None
         assert first.by_seed.keys() & last.by_seed.keys()
+
+
+@pytest.mark.parametrize("number", range(50, 60))
+def test_a_pair_is_compared_on_the_seeds_that_both_have(number: int) -> None:
+    n_checked = 0
+    for cells, config in worlds(number):
+        policies = sorted({*cells["policy"].to_pylist()})
+        pair = (policies[0], policies[-1])
+        readings = [r for r in pair_readings(cells.to_pylist(), config, *pair) if r.seeds]
+        if not readings:
+            with pytest.raises(InputError, match="no seed in common"):
+                pairwise(cells, config, *pair)
+            continue
+        sentences = pairwise(cells, config, *pair)
+        p = corrected([reading.p(*pair) for reading in readings])
+        for sentence, reading, p_holm in zip(sentences, readings, p, strict=True):
+            check_pair(sentence, reading, *pair, p_holm)
+            n_checked += 1
+    assert n_checked > WORLDS
+
+
+def pair_readings(
+    rows: list[dict[str, Any]], config: dict[str, Any], policy: str, other: str
+) -> Iterator[Reading]:
+    metric = config["verdict"]["metric"]
+    for capacity in sorted({row["capacity"] for row in rows}):
+        values = {
+            name: {
+                row["seed"]: row[metric]
+                for row in rows
+                if (row["policy"], row["capacity"]) == (name, capacity) and row["status"] == "done"
+            }
+            for name in (policy, other)
+        }
+        seeds = sorted(values[policy].keys() & values[other].keys())
+        yield Reading(values, [policy, other], [], seeds, 0, other, metric, all_oracles=False)
+
+
+def check_pair(sentence: str, reading: Reading, policy: str, other: str, p: float) -> None:
+    ours, theirs = reading.statistic(policy), reading.statistic(other)
+    assert re.search(rf"\b{reading.n_seeds} (?:of \d+ )?seed", sentence)
+    if reading.all_equal() or policy == other:
+        assert "have the same" in sentence or "∞" in sentence
+        return
+    if not all(map(math.isfinite, reading.values(policy) + reading.values(other))):
+        assert "'s is " in sentence
+        return
+    assert ("not told apart" in sentence) == (p > 0.05)
+    if "too few" in sentence:
+        assert reading.n_seeds < 3
+    if reading.n_seeds >= 3 and not math.isnan(p):
+        assert p_text(p) in sentence
+    for pattern in (RATIO, PERCENT, POINTS):
+        if match := pattern.search(sentence):
+            assert (match[2] in ("shorter", "lower")) == (ours < theirs)
+            assert match[3] == other
+    if match := RATIO.search(sentence):
+        expected = max(ours, theirs) / min(ours, theirs)
+        assert float(match[1].replace(",", "")) == pytest.approx(expected, rel=0.006)
 
 
 @pytest.mark.parametrize("number", range(30, 40))

@@ -354,3 +354,13 @@ def test_a_column_about_knowledge_is_no_metric() -> None:
     arranged = arrange(table, [], "fifo")
     assert arranged.metrics == ["jct_mean_s"]
     assert [column.knows for column in arranged.columns.values()] == list(KNOWS.values())
+
+
+def test_a_bootstrap_has_a_quantile_in_place_of_an_interval_of_the_mean() -> None:
+    draws = [100.0, 700.0, 300.0, 200.0, 600.0, 500.0, 400.0, 900.0, 800.0, 5000.0]
+    alone = judged(cells({"fifo": draws}, is_bootstrap=True), None)
+    assert "a mean JCT of 950.0 s (at most 900.0 s in 9 of 10 draws)" in alone.sentence
+    four = judged(cells({"fifo": [0.4, 0.1, 0.2, 0.3]}, "value_attained", is_bootstrap=True), None)
+    assert "of 25.0 % (at least 20.0 % in 3 of 4 draws)" in four.sentence
+    two = judged(cells({"fifo": [1.0, 3.0]}, is_bootstrap=True), None)
+    assert "draws" not in two.sentence

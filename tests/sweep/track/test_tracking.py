@@ -18,7 +18,7 @@ import pytest
 from sweep import track as tracking
 from sweep.grid.tracking_uri import sqlite_uri
 from sweep.stats.arrange import arrange
-from sweep.stats.metric_format import format_value
+from sweep.stats.metric_format import format_value, style
 from sweep.store.folder import SweepFolder
 from sweep.track import connection, run_data
 from sweep.track.capacity_steps import capacity_steps
@@ -647,6 +647,19 @@ class TestCurves:
         for name, value in (("", (a + b) / 2), (f"{low}/", (a + b) / 2 - half)):
             assert history[f"{name}jct_mean_s"][0][1] == pytest.approx(value)
         assert history[f"{high}/jct_mean_s"][0][1] == pytest.approx((a + b) / 2 + half)
+
+    def test_speaks_of_the_metric_of_the_verdict(self, sweep: Sweep) -> None:
+        cells = small(capacities=[0.5, 1.0])
+        waits = pa.array([10.0 * row for row in range(cells.num_rows)])
+        cells = cells.append_column("wait_p50_s", waits)
+        entry = {"trace": "alibaba2018", "metric": "wait_p50_s"}
+        set_json(sweep.folder, "verdict.json", [entry])
+        sweep.track(cells)
+        for curve in sweep.runs("tags.kind = 'curve'"):
+            note = curve.data.tags["mlflow.note.content"]
+            assert note.startswith(f"{style('wait_p50_s').label} ")
+            assert curve.data.metrics["wait_p50_s"] >= 0
+            assert "jct_mean_s" in curve.data.metrics
 
     def test_close_capacities_have_steps_and_words_of_their_own(self, sweep: Sweep) -> None:
         """A note names each capacity with the very value at it."""
