@@ -1,4 +1,4 @@
-"""Mutation testing of the kernels: ``make mutants SAMPLE=200``, without the JIT.
+"""Mutation testing of the kernels: ``make mutants SAMPLE=120``, without the JIT.
 
 Each mutant changes one place of ``sim/engine/kernels``, in a process of its own that is forked for
 it; no file is written. Random worlds judge it first, as long as ``--seconds``: those of a pool,
