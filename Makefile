@@ -9,7 +9,7 @@
 # make fuzz    set up, feed every reader damaged files for SECONDS each (TARGETS="swf tpc": those),
 #              print how many were executed; TARGETS=worlds: the kernel beside its reference on
 #              random worlds
-# make mutants   set up, change a sample of places of the kernels (SAMPLE=200 SEED=0), and say which share
+# make mutants   set up, change a sample of places of the kernels (SAMPLE=120 SEED=0), and say which share
 #              of these faults worlds and tests catch (half an hour)
 # make spark-logs   install pyspark (317 MB) beside, run queries on it, read the logs that it writes
 # make real LOG=KTH.swf.gz   run Slurm on this machine as in tests/real/slurm (hours; skipped without)
@@ -106,7 +106,7 @@ reproduce: $(READY)
 fuzz: $(READY)
 	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(TARGETS)
 
-SAMPLE ?= 200
+SAMPLE ?= 120
 SEED ?= 0
 mutants: $(READY)
 	NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,8 @@ class Mutant:
         Text of the changed module.
     lines : range
         The lines of the innermost statement around it, without those of its body.
+    place : int
+        Which one it is, from 1 on, of the equal changes of its line.
     """
 
     file: Path
@@ -54,10 +57,12 @@ class Mutant:
     change: str
     source: str
     lines: range
+    place: int = 1
 
     def __str__(self) -> str:
-        """Return file, line and change."""
-        return f"{self.file}:{self.line}: {self.change}"
+        """Return file, line and change, and which of equal ones it is."""
+        which = f" ({self.place})" if self.place > 1 else ""
+        return f"{self.file}:{self.line}: {self.change}{which}"
 
 
 def mutants(file: Path, text: str) -> Iterator[Mutant]:
@@ -69,13 +74,16 @@ def mutants(file: Path, text: str) -> Iterator[Mutant]:
     nodes = [node for node in nodes if not (isinstance(node, ast.Constant) and node in negated)]
     nodes.sort(key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
     statements, texts = _statements(tree), text.splitlines()
+    places: Counter[tuple[int, str]] = Counter()
     for node in nodes:
         for changed in _changes(node):
             before, after = ast.unparse(node), ast.unparse(changed)
             source = _replaced(text, node, after)
             line = node.lineno  # type: ignore[attr-defined]
-            was = texts[line - 1].strip()
-            yield Mutant(file, line, was, f"{before} -> {after}", source, statements[line])
+            was, change = texts[line - 1].strip(), f"{before} -> {after}"
+            places[line, change] += 1
+            place = places[line, change]
+            yield Mutant(file, line, was, change, source, statements[line], place)
 
 
 def _body(function: ast.FunctionDef) -> Iterator[ast.AST]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import signal
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 import coverage
@@ -17,6 +20,8 @@ from hypothesis import HealthCheck, Phase, settings
 from tests.mutants.mutate import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / "build" / "mutants"
+"""Folder of the tests' reach, by the digest of the sources."""
 KERNELS = ROOT / "sim" / "engine" / "kernels"
 TESTS = (
     *("tests/sim/engine", "tests/sim/metrics/test_batches.py"),
@@ -56,6 +61,18 @@ class Reach:
         names = {name for line in mutant.lines for name in self.names.get((mutant.file, line), [])}
         return sorted(names, key=lambda name: (self.seconds[name], name))
 
+    def nearest(self, mutant: Mutant) -> list[str]:
+        """Return what reaches the line of the mutant's file that is nearest to it."""
+        lines = [line for file, line in self.names if file == mutant.file]
+        if not lines:
+            return []
+        return self.names[mutant.file, min(lines, key=lambda line: abs(line - mutant.line))]
+
+    def within(self, names: Iterable[str], seconds: float) -> list[str]:
+        """Return as many of these, in their order, as take that much time together."""
+        ends = accumulate(self.seconds[name] for name in names)
+        return [name for name, end in zip(names, ends, strict=True) if end <= seconds]
+
 
 def reach_of_calls(calls: Iterable[Callable[[], str]]) -> Reach:
     """Run calls, which are named by their numbers; none may notice a fault."""
@@ -70,6 +87,38 @@ def reach_of_calls(calls: Iterable[Callable[[], str]]) -> Reach:
             if notice:
                 raise SystemExit(f"a fault is noticed without a mutant: {notice}")
     return _reach(measured.get_data(), seconds)
+
+
+def kept_reach_of_tests() -> Reach:
+    """Return the reach of the engine's tests, as it was kept if no source has changed since."""
+    digest = hashlib.sha256()
+    for folder in ("sim", "policies", "tests/sim/engine"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            digest.update(path.read_bytes())
+    file = KEPT / f"{digest.hexdigest()[:16]}.json"
+    if file.exists():
+        return _from_json(file.read_text())
+    print("the engine's tests run once, to see the lines that they reach", flush=True)
+    reach = reach_of_tests()
+    KEPT.mkdir(parents=True, exist_ok=True)
+    file.write_text(_to_json(reach))
+    return reach
+
+
+def _to_json(reach: Reach) -> str:
+    """Return a reach as text, with the tests named by their rows."""
+    rows = {name: row for row, name in enumerate(reach.seconds)}
+    lines = [
+        [str(file), n, [rows[name] for name in names]] for (file, n), names in reach.names.items()
+    ]
+    return json.dumps({"seconds": reach.seconds, "lines": lines})
+
+
+def _from_json(text: str) -> Reach:
+    read = json.loads(text)
+    every = [*read["seconds"]]
+    names = {(Path(file), n): [every[row] for row in rows] for file, n, rows in read["lines"]}
+    return Reach(names, read["seconds"])
 
 
 def reach_of_tests() -> Reach:

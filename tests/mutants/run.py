@@ -1,11 +1,13 @@
-"""Mutation testing of the kernels: ``make mutants SAMPLE=200``, without the JIT.
+"""Mutation testing of the kernels: ``make mutants SAMPLE=120``, without the JIT.
 
 Each mutant changes one place of ``sim/engine/kernels``, in a process of its own that is forked for
-it; no file is written. Random worlds judge it first, whose outcomes the naive simulator gave once
-beforehand, then the tests of the engine: of both only those that reach its line (`reach`). A mutant
-that takes too long is caught, too: it no longer ends. Survivors are listed with file, line and
-change. `equivalent.toml` explains those that change no result, a line of reason each; they are not
-counted.
+it; no file is written. Random worlds judge it first, as long as ``--seconds``: those of a pool,
+whose outcomes the naive simulator gave once beforehand, that reach its line (`reach`), then fresh
+ones with the mechanisms of these (`worlds`). Then the engine's tests that reach its line judge it,
+the shortest first, as many as take ``--test-seconds`` together. A mutant that takes too long is
+caught, too: it no longer ends. Survivors are listed with file, line and change. `equivalent.toml`
+explains those that change no result, a line of reason each; worlds judge them, tests do not, and
+they are not counted if they survive.
 """
 
 from __future__ import annotations
@@ -17,53 +19,38 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from sim.base.errors import InputError, PolicyError
 from sim.base.jit import JIT, specialised
 from tests.mutants.mutate import Mutant, mutants
 from tests.mutants.reach import (
     KERNELS,
     ROOT,
     Reach,
-    end_after,
+    kept_reach_of_tests,
     reach_of_calls,
-    reach_of_tests,
     run_tests,
 )
-from tests.sim.engine.compared import kernel_outcome, reference_outcome
-from tests.sim.engine.outcome import differences
-from tests.sim.engine.random_worlds import draw
+from tests.mutants.worlds import by_worlds, notice_of, random_worlds
 
 EXPLAINED = Path(__file__).parent / "equivalent.toml"
-WORLD_LIMIT_S = 20
-"""Longest CPU time of a world under a mutant; without one it takes a twentieth of a second."""
-
 Check = Callable[[Mutant], str]
 """Runs something that a mutant may break; returns how it noticed a fault, "" if it did not."""
-
-
-class World(NamedTuple):
-    """A random world and the naive simulator's outcome of it."""
-
-    number: int
-    drawn: dict[str, Any]
-    expected: dict[str, Any]
 
 
 def main(arguments: list[str]) -> int:
     """Judge a sample of mutants; return 1 if fewer than the wanted share are caught."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants.run", description=__doc__)
-    parser.add_argument("--sample", type=int, default=200, help="mutants (default: %(default)s)")
+    parser.add_argument("--sample", type=int, default=120, help="mutants (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the sample (default: %(default)s)")
     parser.add_argument("--worlds", type=int, default=1500, help="(default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=20, help="of worlds for each mutant")
+    parser.add_argument("--test-seconds", type=float, default=30, help="of tests, each mutant")
     parser.add_argument("--files", nargs="*", default=[], metavar="NAME", help="of these kernels")
     parser.add_argument("--jobs", type=int, default=2, help="side by side (default: %(default)s)")
-    parser.add_argument("--no-tests", action="store_true", help="judge by worlds alone")
     parser.add_argument("--wanted", type=float, default=0.95, help="share (default: %(default)s)")
     parsed = parser.parse_args(arguments)
     if JIT:
@@ -73,18 +60,26 @@ def main(arguments: list[str]) -> int:
     print(f"{len(chosen)} of {len(every):,} mutants, seed {parsed.seed}", flush=True)
     worlds = list(random_worlds(parsed.worlds))
     reach = reach_of_calls([lambda world=world: notice_of(world) for world in worlds])
-    survivors = judge(chosen, lambda mutant: by_worlds(worlds, reach, mutant), parsed.jobs)
-    _print_reach(survivors, reach, "worlds")
-    if not parsed.no_tests:
-        tests = reach_of_tests()
-        survivors = judge(survivors, lambda mutant: by_tests(tests, mutant), parsed.jobs)
-        _print_reach(survivors, tests, "tests")
+
+    def check(mutant: Mutant) -> str:
+        return by_worlds(worlds, reach, mutant, parsed.seconds)
+
+    survivors = judge(chosen, check, parsed.jobs)
+    unexplained = [mutant for mutant in survivors if not reason_of(mutant)]
+    if parsed.test_seconds and unexplained:
+        tests = kept_reach_of_tests()
+        for mutant in unexplained:
+            names = tests.names_at(mutant)
+            n_worlds, n_tests = (
+                len(reach.names_at(mutant)),
+                len(tests.within(names, parsed.test_seconds)),
+            )
+            print(f"{n_worlds} worlds reach {mutant}; {n_tests} of {len(names)} tests run")
+        caught = {*unexplained} - {
+            *judge(unexplained, lambda m: by_tests(tests, m, parsed.test_seconds), parsed.jobs)
+        }
+        survivors = [mutant for mutant in survivors if mutant not in caught]
     return report(chosen, survivors, parsed.wanted)
-
-
-def _print_reach(survivors: list[Mutant], reach: Reach, judges: str) -> None:
-    for mutant in survivors:
-        print(f"{len(reach.names_at(mutant))} {judges} reach {mutant}", flush=True)
 
 
 def judge(chosen: Iterable[Mutant], check: Check, n_jobs: int) -> list[Mutant]:
@@ -148,75 +143,56 @@ def _every(names: Iterable[str]) -> Iterator[Mutant]:
             yield from mutants(file.relative_to(ROOT), file.read_text())
 
 
-def random_worlds(n_worlds: int) -> Iterator[World]:
-    """Yield worlds that the engine accepts, each with the naive simulator's outcome."""
-    drawn = number = 0
-    while drawn < n_worlds:
-        world = draw(np.random.default_rng([1, number]))
-        number += 1
-        try:
-            kernel_outcome(world)
-        except (InputError, PolicyError):
-            continue
-        yield World(drawn, world, reference_outcome(world))
-        drawn += 1
-
-
-def notice_of(world: World) -> str:
-    """Return how the kernel's outcome of a world differs from the naive simulator's."""
-    differing = differences(kernel_outcome(world.drawn), world.expected)
-    return f"world {world.number}: {', '.join(differing)}" if differing else ""
-
-
-def by_worlds(worlds: list[World], reach: Reach, mutant: Mutant) -> str:
-    """Check a mutant by the worlds that reach its line, each within its time."""
-    for number in reach.names_at(mutant):
-        end_after(WORLD_LIMIT_S)  # which counts as noticed
-        notice = notice_of(worlds[int(number)])
-        if notice:
-            return notice
-    return ""
-
-
-def by_tests(reach: Reach, mutant: Mutant) -> str:
-    """Check a mutant by the tests that reach its line, each within five times its time."""
-    names = reach.names_at(mutant)
+def by_tests(reach: Reach, mutant: Mutant, seconds: float) -> str:
+    """Check a mutant by tests that reach its line, each within five times its time."""
+    names = reach.within(reach.names_at(mutant), seconds)
     return run_tests(names, {name: int(30 + 5 * reach.seconds[name]) for name in names})
 
 
 def report(chosen: list[Mutant], survivors: list[Mutant], min_share: float) -> int:
-    """Print survivors, those that are explained apart, and the share; return 1 if it is less."""
-    rows, alive = explanations(), []
+    """Print survivors, those that are explained apart, and the shares; return 1 if it is less."""
+    alive = []
     for mutant in survivors:
-        reason = next((row["reason"] for row in rows if explains(row, mutant)), "")
-        if reason:
+        if reason := reason_of(mutant):
             print(f"equivalent: {mutant}  ({reason})")
         else:
             alive.append(mutant)
     for mutant in alive:
         print(f"survives: {mutant}")
+    n, n_caught = len(chosen), len(chosen) - len(survivors)
     n_equivalent = len(survivors) - len(alive)
-    n = len(chosen) - n_equivalent
-    share = (n - len(alive)) / n if n else 1.0
+    share = n_caught / (n - n_equivalent) if n > n_equivalent else 1.0
     print(
-        f"{n - len(alive)} of {n} mutants caught ({share:.1%}), {len(alive)} survive, "
-        f"{n_equivalent} change no result (equivalent.toml)"
+        f"{n_caught} of {n} mutants caught; {n_equivalent} change no result (equivalent.toml), "
+        f"{len(alive)} survive: {share:.1%} of the others caught"
     )
     return int(share < min_share)
 
 
-def explanations() -> list[dict[str, str]]:
+def reason_of(mutant: Mutant) -> str:
+    """Return the reason that `equivalent.toml` gives for a mutant, "" if it names it not."""
+    return next((row["reason"] for row in explanations() if explains(row, mutant)), "")
+
+
+@cache
+def explanations() -> list[dict[str, Any]]:
     """Return the entries of `equivalent.toml`, which says what they name."""
-    rows: list[dict[str, str]] = tomllib.loads(EXPLAINED.read_text())["equivalent"]
+    rows: list[dict[str, Any]] = tomllib.loads(EXPLAINED.read_text())["equivalent"]
     return rows
 
 
-def explains(row: dict[str, str], mutant: Mutant) -> bool:
-    """Tell whether an entry names a mutant: by its place, or as one of a kind."""
-    if "kind" in row:
-        return re.fullmatch(row["kind"], f"{mutant.text} # {mutant.change}") is not None
+def explains(row: dict[str, Any], mutant: Mutant) -> bool:
+    """Tell whether an entry names a mutant: by its line, or as one of a kind.
+
+    An entry with a place names but one of the equal changes of the line.
+    """
     file = str((ROOT / mutant.file).relative_to(KERNELS))
-    return (row["file"], row["line"], row["change"]) == (file, mutant.text, mutant.change)
+    if "kind" in row:
+        is_kind = re.fullmatch(row["kind"], f"{mutant.text} # {mutant.change}") is not None
+        return is_kind and row.get("file", file) == file
+    is_there = row.get("place", mutant.place) == mutant.place
+    named = row["file"], row["line"], row["change"]
+    return is_there and named == (file, mutant.text, mutant.change)
 
 
 if __name__ == "__main__":

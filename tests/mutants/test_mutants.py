@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from sim.base.jit import JIT
-from tests.mutants import run
+from tests.mutants import reach as reaches
+from tests.mutants import run, worlds
 from tests.mutants.mutate import mutants
-from tests.mutants.reach import end_after, run_tests
+from tests.mutants.reach import Reach, end_after, run_tests
 
 TEXT = '''
 LIMIT = 3
@@ -57,24 +58,25 @@ def test_each_changes_one_place_of_a_function():
     lines = {mutant.change: mutant.line for mutant in every}
     assert lines["i < 4 -> i <= 4"] == 8
     assert lines["st.n += 1 -> pass"] == 9
+    assert {mutant.place for mutant in every} == {1}
     assert {mutant.lines for mutant in every if mutant.line == 8} == {range(8, 9)}
 
 
 @pytest.mark.skipif(JIT, reason="kernels are changed as plain Python")
 def test_worlds_catch_faults_that_are_not_explained():
-    worlds = list(run.random_worlds(40))
-    reach = run.reach_of_calls([lambda world=world: run.notice_of(world) for world in worlds])
-    kernels = {file.stem: file for file in run.KERNELS.rglob("*.py")}
+    pool = list(worlds.random_worlds(40))
+    reach = reaches.reach_of_calls([lambda world=world: worlds.notice_of(world) for world in pool])
+    kernels = {file.stem: file for file in reaches.KERNELS.rglob("*.py")}
     changes = {
         "resources": "st.state_mach_free[machine, r] -= amount -> pass",
         "lifecycle": "st.state_job_left[j] -= count -> st.state_job_left[j] += count",
         "heaps": "rank_a != rank_b -> rank_a == rank_b",
     }
     for name, change in changes.items():
-        file = kernels[name].relative_to(run.ROOT)
+        file = kernels[name].relative_to(reaches.ROOT)
         (mutant,) = [m for m in mutants(file, kernels[name].read_text()) if m.change == change]
         assert 0 < len(reach.names_at(mutant)) <= 40
-        assert not run.judge([mutant], lambda m: run.by_worlds(worlds, reach, m), 2), name
+        assert not run.judge([mutant], lambda m: worlds.by_worlds(pool, reach, m, 10), 2), name
 
 
 def test_a_check_that_does_not_end_is_noticed(capsys):
@@ -111,9 +113,67 @@ def test_explanations_are_of_mutants_with_a_reason():
         assert len(row["reason"]) > 10
 
 
+def test_equal_changes_of_a_line_are_told_apart():
+    file = Path("sim/engine/kernels/f.py")
+    first, second = mutants(file, "def f():\n    return 5, 5\n")
+    assert (str(first), str(second)) == (f"{file}:2: 5 -> 6", f"{file}:2: 5 -> 6 (2)")
+    row = {"file": "f.py", "line": "return 5, 5", "change": "5 -> 6"}
+    assert [run.explains(row, mutant) for mutant in (first, second)] == [True, True]
+    assert [run.explains(row | {"place": 2}, m) for m in (first, second)] == [False, True]
+    kind = {"file": "f.py", "kind": "return .* # 5 -> 6"}
+    assert run.explains(kind, first)
+    assert not run.explains(kind | {"file": "g.py"}, first)
+
+
 def test_the_share_decides(capsys):
     gang = Path("sim/engine/kernels/rigid/gang.py")
-    every = list(mutants(gang, (run.ROOT / gang).read_text()))
+    every = list(mutants(gang, (reaches.ROOT / gang).read_text()))
     assert run.report(every[:20], every[:1], 0.95) == 0
     assert run.report(every[:20], every[:2], 0.95) == 1
-    assert "18 of 20 mutants caught (90.0%), 2 survive" in capsys.readouterr().out
+    assert (
+        "18 of 20 mutants caught; 0 change no result (equivalent.toml), 2 survive: 90.0%"
+        in capsys.readouterr().out
+    )
+
+
+@pytest.mark.skipif(JIT, reason="kernels are changed as plain Python")
+def test_worlds_like_those_that_reach_a_line_judge_as_well(monkeypatch):
+    """Of the pool's worlds, one reaches another line of the file, and it notices nothing."""
+    (world,) = worlds.random_worlds(1)
+    file = Path("sim/engine/kernels/lifecycle.py")
+    reach = Reach({(file, 1): ["0"]}, {"0": 0.1})
+    (mutant,) = [
+        m for m in mutants(file, (reaches.ROOT / file).read_text())
+        if m.change == "st.state_job_left[j] -= count -> pass"
+    ]  # fmt: skip
+    monkeypatch.setattr(worlds, "notice_of", lambda world: "")
+    assert reach.names_at(mutant) == []
+    assert not run.judge([mutant], lambda m: worlds.by_worlds([world], reach, m, 10), 1)
+
+
+def test_tests_run_as_long_as_there_is_time():
+    reach = Reach(seconds={"a": 1.0, "b": 2.0, "c": 3.0})
+    assert reach.within(["a", "b", "c"], 4.0) == ["a", "b"]
+    assert reach.within([], 4.0) == []
+
+
+def test_the_reach_of_tests_is_kept_until_a_source_changes(monkeypatch, tmp_path):
+    made = []
+
+    def reach_of_tests():
+        made.append(1)
+        return Reach(
+            {(Path("f.py"), 3): ["b"], (Path("f.py"), 4): ["a", "b"]}, {"a": 1.0, "b": 2.0}
+        )
+
+    monkeypatch.setattr(reaches, "reach_of_tests", reach_of_tests)
+    monkeypatch.setattr(reaches, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(reaches, "ROOT", tmp_path)
+    source = tmp_path / "sim" / "f.py"
+    source.parent.mkdir()
+    source.write_text("x = 1\n")
+    assert reaches.kept_reach_of_tests() == reaches.kept_reach_of_tests() == reach_of_tests()
+    assert len(made) == 2
+    source.write_text("x = 2\n")
+    reaches.kept_reach_of_tests()
+    assert len(made) == 3

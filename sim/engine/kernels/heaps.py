@@ -292,8 +292,6 @@ def _merge_pairs(st, first):
             merged = node
         else:
             next_node = sibling[other]
-            sibling[node] = -1
-            sibling[other] = -1
             merged = _meld(st, node, other)
         sibling[merged] = pairs
         pairs = merged

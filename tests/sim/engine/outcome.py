@@ -1,7 +1,7 @@
 """Outcome of a run, of the kernel or of the naive simulator, as named arrays that can be compared.
 
-An outcome holds what a run records, the batches that the policy got, and the views that it saw. Two
-outcomes are equal to the bit or they are not: nothing is rounded.
+An outcome holds what a run records, the batches that the policy got, and the views that it saw at
+each callback and at the end. Two outcomes are equal to the bit or they are not: nothing is rounded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ COLUMNS = (
     *("task_start", "task_finish", "task_machine", "job_estimate"),
     *("job_submit", "job_start", "job_finish", "job_failed"),
 )
-VIEWS = ("done_work", "first_work", "turn", "stage_started", "failed", "left", "started")
+VIEWS = (
+    *("left", "running", "started", "done", "done_work", "first_work", "submit", "start", "finish"),
+    *("failed", "turn", "stage_left", "stage_started"),
+)
 LEARNT = ("mean_s", "work_s", "n_tasks", "runs")
 
 
@@ -29,6 +32,7 @@ class Spy:
         self.policy = policy
         self.name, self.events = policy.name, policy.events
         self.batches = []
+        self.views = {name: [] for name in VIEWS}
 
     def begin(self, world, plan):
         self.view, self.plan = world.view, plan
@@ -38,6 +42,8 @@ class Spy:
         times = None if batch.time_s is None else tuple(batch.time_s.tolist())
         kinds, rows = tuple(batch.kind.tolist()), tuple(batch.row.tolist())
         self.batches.append((batch.now, kinds, rows, times))
+        for name, values in self.views.items():
+            values.append(self.view[name].copy())
         self.policy.react(memory, batch, world, plan)
 
 
@@ -74,7 +80,7 @@ def _outcome(run, stops, seen, policy, cluster) -> dict[str, Any]:
     if run.job_eligible is not None:
         columns |= {"job_eligible": run.job_eligible, "job_unreleased": run.job_unreleased}
     views = VIEWS if policy.events else ()  # else nobody looks
-    columns |= {f"view of {name}": np.array(seen.view[name]) for name in views}
+    columns |= {f"view of {name}": np.array([*seen.views[name], seen.view[name]]) for name in views}
     learning = seen.plan.learning
     learnt = LEARNT if learning is not None else ()
     columns |= {f"learnt {name}": np.array(getattr(learning, name)) for name in learnt}

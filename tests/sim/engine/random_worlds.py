@@ -60,7 +60,13 @@ LEAN = (
     ("planning", "callbacks"),
     ("skip", "gangs"),
     ("pack", "like tasks"),
+    ("pack", "like tasks", "equal demands"),
+    ("pack", "like tasks", "callbacks"),
     ("pack", "fungible"),
+    ("skip", "like tasks"),
+    ("skip", "like tasks", "weighted queues"),
+    ("planning", "classes"),
+    ("planning", "partitions", "outages"),
     ("per class", "like tasks"),
     ("per class", "classes"),
     ("speeds", "like tasks"),
@@ -171,6 +177,18 @@ LEAN = (
     ("pins", "per class", "classes", "gangs"),
     ("pins", "preemption", "gangs"),
     ("pins", "outages", "hard queues"),
+    ("caps", "holds", "gangs"),
+    ("hard queues", "reservations"),
+    ("unequal slots", "planning", "preemption"),
+    ("unequal slots", "planning", "preemption", "classes"),
+    ("tiers", "reservations"),
+    ("tiers", "planning"),
+    ("learning", "reservations"),
+    ("learning", "reservations", "callbacks"),
+    ("learning", "planning"),
+    ("learning", "callbacks"),
+    ("pins", "quotas"),
+    ("pins", "quotas", "skip", "gangs"),
     ("unequal slots", "skip", "devices", "choice"),
     ("unequal slots", "pack", "classes"),
     ("unequal slots", "per class", "classes"),
@@ -191,6 +209,8 @@ KINDS = (
     {"class": "b", "cpu": 8, "mem": 4, "devices": {"gpu": 2}},
     {"cpu": 4, "mem": 6},
 )
+QUANTUM = 1e-6
+"""The least demand: a quantum of each resource."""
 SMALL = {"count": 2, "cpu": 2, "mem": 2}
 """Machines for some tasks only, so that there are several pools."""
 
@@ -244,8 +264,11 @@ def _state(rng: np.random.Generator, jobs: list[World], cluster: World) -> World
 
 
 def _mechanisms(rng: np.random.Generator) -> set[str]:
-    if rng.random() < 0.4:
+    chance = rng.random()
+    if chance < 0.35:
         on = set(LEAN[rng.integers(len(LEAN))])
+    elif chance < 0.6:  # a pair by itself, whose every value then counts
+        on = {str(name) for name in rng.choice(MECHANISMS, 2, replace=False)}
     else:
         share = rng.choice([0.06, 0.12, 0.2, 0.35])
         on = {name for name in MECHANISMS if rng.random() < share}
@@ -269,8 +292,12 @@ def _seconds(rng: np.random.Generator, on: set[str], max_tasks: int) -> list[flo
 def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
     jobs: list[World] = []
     clock = 0.0
-    pauses = [[0.0, 0.0, 1.0, 2.5], [0.0, 0.5], [0.0, 0.3, 6.0]][rng.integers(3)]
+    pauses = [[0.0, 0.0, 1.0, 2.5], [0.0, 0.5], [0.0, 0.3, 6.0], [0.0, 0.0, 0.0, 2.0], [0.0]]
+    pauses = pauses[rng.integers(5)]
     n_jobs = int(rng.integers(1, 15 if rigid else 9))
+    is_backlog = rigid and rng.random() < 0.3  # in which a plan has many steps
+    if is_backlog:
+        n_jobs, pauses = int(rng.integers(12, 25)), [0.0, 0.0, 0.5]
     order = rng.permutation(n_jobs)
     for i in range(n_jobs):
         clock += float(rng.choice(pauses))
@@ -323,7 +350,10 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
                 stage["runs_on"] = stages[0]["runs_on"]
         jobs.append(job)
     if "caps" in on:
-        _add_keys(rng, jobs, not on & {"planning", "limits"} and rng.random() < 0.3)
+        is_long = not on & {"planning", "limits"} and rng.random() < 0.3
+        _add_keys(rng, jobs)
+        _lengthen(jobs, 100.0 if is_long else 1.0)
+    _lengthen(jobs, 4.0 if is_backlog else 1.0)
     if "equal demands" in on:
         for job in jobs:
             for stage in job["stages"]:
@@ -367,8 +397,14 @@ def _without_inputs(job: World) -> World:
     }
 
 
-def _add_keys(rng: np.random.Generator, jobs: list[World], is_long: bool) -> None:
-    """Give jobs what caps count by, and limits; let them take minutes if `is_long`."""
+def _lengthen(jobs: list[World], factor: float) -> None:
+    for job in jobs:
+        for stage in job["stages"]:
+            stage["durations_s"] = [factor * duration_s for duration_s in stage["durations_s"]]
+
+
+def _add_keys(rng: np.random.Generator, jobs: list[World]) -> None:
+    """Give jobs what caps count by, and limits."""
     for job in jobs:
         job["account"] = str(rng.choice(["", "a", "a1", "a2", "b"]))
         job["qos"] = str(rng.choice(["normal", "high"]))
@@ -377,8 +413,6 @@ def _add_keys(rng: np.random.Generator, jobs: list[World], is_long: bool) -> Non
         job["throttle"] = int(rng.choice([0, 1, 2, 2]))
         job["licenses"] = {"x": int(rng.choice([0, 0, 1, 2]))}
         job.setdefault("requested_s", float(rng.choice([30.0, 100.5, 400.0, 700.0])))
-        for stage in job["stages"] if is_long else ():
-            stage["durations_s"] = [100.0 * duration_s for duration_s in stage["durations_s"]]
 
 
 def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool) -> World:
@@ -419,7 +453,7 @@ def _stage(rng: np.random.Generator, on: set[str], rigid: bool, s: int) -> World
     max_tasks = 2 if rigid else 5
     demand: World = {
         "cpu": int(rng.choice([0, 1, 2, 2] if rigid else [0, 1, 2, 3])),
-        "mem": float(rng.choice([0, 1, 2] if rigid else [0, 0.1, 1, 3])),
+        "mem": float(rng.choice([0, 1, 2] if rigid else [0, QUANTUM, 0.1, 1, 3])),
     }
     if "devices" in on:
         demand["gpu"] = float(rng.choice([0, 0, 0.25, 0.3, 0.5, 0.75, 1, 2]))
@@ -464,6 +498,8 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     queues = on & {"hard queues", "weighted queues"}
     hard = "hard queues" in on
     many = 3 if rigid or hard or on & {"gangs", "unequal slots"} else 1
+    if rigid and not hard:  # some so few that most jobs wait, and more of them do not fit
+        many = int(rng.choice([1, 1, 2, 3]))
     cluster: World = {}
     if on & {"classes", "devices", "per class", "speeds", *PARTITIONED}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
@@ -486,7 +522,7 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     else:
         count = int(rng.integers(2, 6)) * (6 if many > 1 else 1)
         if rigid and not hard:
-            count = int(rng.integers(8, 12))
+            count = int(rng.integers(2, 10))
         cluster["machines"] = {
             "count": count, "cpu": int(rng.integers(3, 7)), "mem": float(rng.choice([3, 4]))
         }  # fmt: skip
@@ -549,7 +585,8 @@ def _quotas(rng: np.random.Generator, resources: list[str]) -> World:
         if row["parent"]:
             row["borrow"] = "0%" if isolated else amounts(0.3) if rng.random() < 0.6 else {}
             row["lend"] = amounts(0.4) if rng.random() < 0.7 else {}
-    tree["idle"] = {"parent": "all" if shape else "", "nominal": amounts(0.7)}
+    if rng.random() < 0.5:  # what it lends hides that the others have used up theirs
+        tree["idle"] = {"parent": "all" if shape else "", "nominal": amounts(0.7)}
     return {"tree": tree, "by_share": bool(rng.random() < 0.6)}
 
 
@@ -628,7 +665,7 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
         return policy | {"kind": "replans"}
     if "like tasks" in on:
         names = ("plan_seed", "fit", "callbacks", "preempts")
-        order, packs = int(rng.integers(len(Order))), "pack" in on and rng.random() < 0.5
+        order, packs = int(rng.integers(len(Order))), "pack" in on and rng.random() < 0.7
         return {name: policy[name] for name in names} | {
             "kind": "queues", "order": order, "packs": packs
         }  # fmt: skip

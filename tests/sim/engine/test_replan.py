@@ -49,7 +49,7 @@ class AnyReplan(Policy):
         def pick(*values):
             return values[rng.integers(0, len(values))]
 
-        resolution_s = pick(1, 1, 2, 60)
+        resolution_s = pick(1, 1, 1, 2, 60)
         plan.replan = Replan(
             plans=bool(rng.integers(0, 5)),
             interval_s=pick(1.0, 1.0, 2.0, 3.5),
@@ -61,7 +61,7 @@ class AnyReplan(Policy):
             first_window_s=pick(1, 30, 30),
             linear_s=pick(0, 0, 1),
             kill_wait_s=pick(0, 5, 30),
-            depth=pick(2, 5, 500),
+            depth=pick(2, 5, 500, 500),
             reserved=pick(0, 0, 1, 2),
             main_depth=pick(0, 100),
             main_interval_s=pick(1, 7, 60),
@@ -319,3 +319,28 @@ def test_nodes_that_are_reserved_anew_are_a_change_to_plan_for():
     replan = Replan(completing_s=0.25, poll_phase_s=0.5, main_phase=50, plan_phase_s=7.0)
     jobs = [(0.2, 60, 3), (0.2, 60, 2), (40.2, 20, 1)]
     assert starts(jobs, 4, replan, key=[1, 0, 2]) == [61.5, 0.5, 61.5]
+
+
+@pytest.mark.parametrize("number", [49, 69])
+def test_same_bits_where_a_plan_has_many_steps(number):
+    """Of 200 backlogs as these, six show that a cut moves the steps behind it."""
+    rng = np.random.default_rng([7, number])
+    workload, n_nodes = backlog(rng)
+    cluster = sim.Cluster.machines(n_nodes, cpu=1, mem=1.0)
+    assert_same(workload, cluster, AnyReplan(plan_seed=int(rng.integers(2**32))))
+
+
+def backlog(rng: np.random.Generator) -> tuple[sim.Workload, int]:
+    """Draw up to 39 rigid jobs at once, of as many nodes as there are, or fewer."""
+    n_jobs, n_nodes = int(rng.integers(15, 40)), int(rng.integers(4, 8))
+    jobs, submit_s = [], 0.0
+    for _ in range(n_jobs):
+        submit_s += float(rng.choice([0, 0, 0.5]))
+        is_wide = rng.random() < 0.5
+        width = int(rng.integers(1, n_nodes + 1)) if is_wide else int(rng.integers(1, 3))
+        run_s = float(rng.integers(1, 20))
+        stage = {"durations_s": [run_s] * width, "demand": {"cpu": 1}}
+        priority, min_tasks = int(rng.integers(3)), width if width > 1 else 0
+        job = {"submit_s": submit_s, "priority": priority, "min_tasks": min_tasks}
+        jobs.append(job | {"stages": [stage]})
+    return sim.Workload.from_jobs(jobs), n_nodes

@@ -193,7 +193,7 @@ def _search(st, machine, k):
         _set_density(st, r, n)
     total[0], best_total = 0.0, 0.0
     i, depth = 0, 0
-    while n > 0:
+    while True:
         while i < n and _can_beat(st, depth, i, best_total):
             n_taken = _fitting_tasks(st, depth, i)
             if n_taken > 0:

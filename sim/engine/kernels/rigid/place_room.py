@@ -91,7 +91,7 @@ def slots_within(st, j, c, machine, begin):
 @part
 def may_hold(st, j, c, machine, begin, end):
     """Tell whether a machine is there, open to job `j`, and of a class for component `c`."""
-    if is_absent(st, machine, WINDOWS and begin > AS_IT_IS):
+    if is_absent(st, machine):
         return False
     if WINDOWS and is_closed(st, j, machine, max(begin, st.state_f[NOW]), end):
         return False
@@ -101,10 +101,10 @@ def may_hold(st, j, c, machine, begin, end):
 
 
 @part
-def is_absent(st, machine, is_planned):
-    """Tell whether `machine` is lost or drained, for a plan only by what was not foreseen."""
-    lost = st.state_mach_lost[machine]
-    return lost & UNFORESEEN != 0 if is_planned else lost != 0
+def is_absent(st, machine):
+    """Tell whether `machine` is lost or drained; what was foreseen closes it as a window."""
+    absent = UNFORESEEN if WINDOWS else -1
+    return st.state_mach_lost[machine] & absent != 0
 
 
 @part

@@ -74,7 +74,7 @@ def count_free(st):
     for r in range(len(st.state_free)):
         st.state_free[r] = 0
         for machine in range(st.state_mach_free.shape[0]):
-            if not is_absent(st, machine, WINDOWS):
+            if not is_absent(st, machine):
                 st.state_free[r] += st.state_mach_free[machine, r]
 
 

@@ -225,12 +225,11 @@ def choose_after(st, j, n_ended):
     room, allowed, row = st.state_node_room, st.state_node_allowed, st.state_replan[LIKE]
     for node in range(len(room)):
         room[node] = allowed[node] * st.state_node_first[row, node]
-    if n_ended > 0:
-        while st.state_like_ended[row] < n_ended:
-            _end_next(st, j)
-        for i in range(st.state_vacated_end[n_ended - 1]):
-            node = st.state_vacated_node[i]
-            room[node] += allowed[node] * st.state_gain[row, i]
+    while st.state_like_ended[row] < n_ended:
+        _end_next(st, j)
+    for i in range(first_vacated(st, n_ended)):
+        node = st.state_vacated_node[i]
+        room[node] += allowed[node] * st.state_gain[row, i]
     choose_nodes(st, job_width(st, j))
 
 
