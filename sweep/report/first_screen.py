@@ -348,7 +348,7 @@ def _cost(sweep: Sweep) -> list[str]:
     if sizes and not any("a month" in size for size in sizes):
         lines.append("No price is given (cluster.price_per_machine_h=1.5 adds costs a month).")
     n = max(sweep.n_cells, sweep.summary.n_cells)
-    lines.append(f"The answer took {n:,} simulated run{'s' * (n != 1)}.")
+    lines.append(f"This report is of {n:,} simulated run{'s' * (n != 1)}.")
     return lines
 
 

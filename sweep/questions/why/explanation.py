@@ -53,6 +53,16 @@ class Focus:
     behind: Mapping[tuple[int, str], float]
 
     @property
+    def front(self) -> list[tuple[int, float]]:
+        """Other jobs behind which they waited, with the share of all of that, largest first."""
+        total = sum(self.behind.values()) or 1.0
+        shares: dict[int, float] = {}
+        for (job, how), front_s in self.behind.items():
+            if how != fronts.OWN:
+                shares[job] = shares.get(job, 0.0) + front_s / total
+        return sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+
+    @property
     def slow(self) -> int:
         """The policy under which they took longer, 0 or 1."""
         return 0 if self.is_loss else 1

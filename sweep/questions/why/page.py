@@ -123,11 +123,6 @@ def _overview(
         kind: sum(front_s for (_, how), front_s in focus.behind.items() if how == kind) / total
         for kind in KINDS
     }
-    by_job: dict[int, float] = {}
-    for (job, how), front_s in focus.behind.items():
-        if how != OWN:
-            by_job[job] = by_job.get(job, 0.0) + front_s / total
-    largest = sorted(by_job, key=lambda job: (-by_job[job], job))[:N_NAMED]
     return {
         "title": f"The {n} jobs of the summary, on average" if n > 1 else "The job of the summary",
         "bars": [
@@ -142,9 +137,9 @@ def _overview(
             if by_kind[kind] >= LEAST_SHARE
         ],
         "jobs": [
-            {"name": job_name(why, job), "share": percent(by_job[job]),
+            {"name": job_name(why, job), "share": percent(share),
              "link": _link(timeline, job_name(why, job))}
-            for job in largest
+            for job, share in focus.front[:N_NAMED]
         ],
         "reasons": [
             {"style": colours[r], "words": _name(r)} for r in _longest_first(focus.seconds)

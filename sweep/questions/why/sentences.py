@@ -137,10 +137,8 @@ def _in_front(why: Explanation, focus: Focus) -> str:
     text = f"; {percent(largest_s / total)} of what stood before {pronoun} there {words}"
     if kind == OWN:
         return text
-    held_by = {job: front_s for (job, how), front_s in focus.behind.items() if how == kind}
-    largest = sorted(held_by, key=lambda job: (-held_by[job], job))[:N_NAMED]
-    names = [f"{job_name(why, job)} ({percent(held_by[job] / total)})" for job in largest]
-    return f"{text}: {_listed(names)}{' most' * (len(held_by) > N_NAMED)}"
+    names = [f"{job_name(why, job)} ({percent(share)})" for job, share in focus.front[:N_NAMED]]
+    return f"{text}; first of all {_listed(names)}"
 
 
 def job_name(why: Explanation, job: int) -> str:

@@ -56,8 +56,8 @@ def test_two_sentences_say_whose_loss_it_is_and_behind_whom(why: Explanation) ->
         "Mean JCT 11.9 s under fifo, 7.62 s under srpt: 2 of 4 jobs lost 18.5 s in all and 1 won "
         "1.5 s; 100 % of the loss is 2 jobs of 2 s of work or less.",
         "They waited 9.25 s longer each under fifo than under srpt, 100 % of it for a slot; 73 % "
-        "of what stood before them there were jobs that had come before: long (69 %) and short "
-        "(3.8 %).",
+        "of what stood before them there were jobs that had come before; first of all long "
+        "(69 %), wide (27 %) and short (3.8 %).",
     )
 
 
