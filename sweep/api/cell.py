@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError
 from sweep import driver
 from sweep.api import frames
-from sweep.execution import notes, rerun
+from sweep.execution import job_facts, notes, rerun
 from sweep.grid import plugins
 from sweep.stats.cell_columns import AXES, NOT_METRICS, text
 from sweep.store.cache import Cache
@@ -28,6 +28,7 @@ class Cell:
         self._folder = folder
         self._cache = cache
         self._swept = swept
+        self._number = row
         self._row = folder.row(row)
 
     @property
@@ -54,10 +55,13 @@ class Cell:
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """A row a job: ``submit_s``, ``start_s``, ``finish_s``, ``failed``, ...
+        """A row a job: who it is, and ``submit_s``, ``start_s``, ``finish_s``, ``failed``, ...
 
-        They come from the cache. If they are no longer there, the cell runs again in this process;
-        a note on standard error says so.
+        ``job_id``, ``user``, ``queue``, ``width`` (slots of its gang, or tasks), ``n_tasks``,
+        ``work_s`` and ``requested_s`` come from the workload (`sweep.execution.job_facts`), which
+        is made or read again; times and ``estimate_s`` (the policy's estimate of ``work_s``) from
+        the cache. If they are no longer there, the cell runs again in this process. A note on
+        standard error says so, and if the workload is another one or can't be had.
         """
         if self.status == "failed":
             row = self._row
@@ -66,7 +70,24 @@ class Cell:
         cached = self._cache.get(self._row["key"])
         table = self._run_again() if cached is None else cached.jobs
         assert table is not None
+        known = self._facts(table.num_rows)
+        for name in () if known is None else reversed(known.column_names):
+            if name not in table.column_names:
+                table = table.add_column(0, name, known[name])
         return frames.from_arrow(table)
+
+    def _facts(self, n_jobs: int) -> Any:
+        """Return the facts of the workload's jobs; None if it is not what the cell ran."""
+        try:
+            prepared, planned = driver.plan_cell(driver.repeat_request(self._folder), self.labels)
+            if planned.key == self._row["key"]:
+                facts = job_facts.facts(prepared.inputs.workload(planned.workload))
+                return facts if facts.num_rows == n_jobs else None
+            reason = "its code or trace changed since"
+        except InputError as error:
+            reason = error.message
+        notes.note(f"{self!r}: without names and sizes of jobs: {reason}")
+        return None
 
     def _run_again(self) -> Any:
         notes.note(f"{self!r}: no longer in the cache; running it again")
@@ -91,24 +112,47 @@ class Cell:
         InputError
             If a run has more than a million tasks.
         """
-        drawing = _drawing()
         cells = [self] if beside is None else [self, beside]
-        return drawing.draw([drawing.rerun(cell._folder, cell._row) for cell in cells])
+        return _plug_in("draw").draw([cell._capture() for cell in cells])
+
+    def why(self, against: str | int) -> Any:
+        """Run this cell and that of another policy again, and say why it loses.
+
+        Parameters
+        ----------
+        against : str or int
+            The other policy, of a cell that differs in nothing else; or the row of that cell.
+
+        Returns
+        -------
+        Answer
+            ``summary`` is two sentences, ``jobs`` and ``behind`` are data frames; it shows its
+            page in a notebook, and ``write(path)`` keeps it.
+
+        Raises
+        ------
+        InputError
+            If no cell, or several, are of that policy.
+        """
+        return _plug_in("explain").explain(self._folder, self._number, against)
 
     def perfetto(self, path: str | Path) -> None:
         """Run the cell again and write it in Chrome's trace format (.json or .json.gz)."""
-        drawing = _drawing()
-        timeline = drawing.rerun(self._folder, self._row)
-        drawing.write_perfetto(timeline, Path(path).expanduser())
+        _plug_in("write_perfetto").write_perfetto(self._capture(), Path(path).expanduser())
+
+    def _capture(self) -> Any:
+        from sweep.driver.captured_run import capture_cell  # brings numba
+
+        return capture_cell(self._folder, self._row)
 
     def __repr__(self) -> str:
         labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)
         return f"Cell {' '.join(labels)}: {self.status}"
 
 
-def _drawing() -> Any:
-    """Import the plug-in that draws cells."""
-    drawing = plugins.having(plugins.SECTIONS, "draw")
-    if drawing is None:
-        raise InputError("no plug-in that draws cells is installed")
-    return drawing
+def _plug_in(function: str) -> Any:
+    """Import the plug-in that has a function."""
+    plug_in = plugins.having(plugins.SECTIONS, function)
+    if plug_in is None:
+        raise InputError(f"no plug-in that has `{function}` is installed")
+    return plug_in

@@ -171,6 +171,7 @@ class Sweep:
         *,
         to: str | Path | None = None,
         policies: figures.Names = None,
+        traces: figures.Names = None,
         size: figures.Size = None,
         log: bool = False,
         share_y: bool = False,
@@ -186,6 +187,8 @@ class Sweep:
         policies : sequence or mapping of str, optional
             Policies to draw, in this order; a mapping gives their names:
             ``{"fifo": "FIFO", "wing_agg": "Wing"}``.
+        traces : sequence or mapping of str, optional
+            Traces to draw, in the same way.
         size : (float, float), optional
             Width and height in inches.
         log : bool
@@ -198,7 +201,7 @@ class Sweep:
         plotly.graph_objects.Figure
             A figure that draws itself in a notebook. Colours are safe for colour-blind readers.
         """
-        options: dict[str, Any] = {"policies": policies, "size": size}
+        options: dict[str, Any] = {"policies": policies, "traces": traces, "size": size}
         chart = figures.by_capacity(self._summary, metric, log=log, share_y=share_y, **options)
         return _draw(chart, to)
 
@@ -209,6 +212,7 @@ class Sweep:
         capacity: float | None = None,
         to: str | Path | None = None,
         policies: figures.Names = None,
+        traces: figures.Names = None,
         size: figures.Size = None,
         log: bool = True,
     ) -> go.Figure:
@@ -220,7 +224,7 @@ class Sweep:
             ``jct_s``, ``wait_s``, ``slowdown`` (JCT over critical path) or ``gap_lb``.
         capacity : float, optional
             Which of the sweep's capacities; needed if there are several.
-        to, policies, size
+        to, policies, traces, size
             As in `plot`.
         log : bool
             Logarithmic x axis.
@@ -242,9 +246,12 @@ class Sweep:
         panels = job_values.panels(
             self._narrow, self._cache, quantity, capacity, shown, self.config["swept"]
         )
-        return _draw(
-            figures.distributions(panels, quantity, policies=shown, log=log, size=size), to
-        )
+        options: dict[str, Any] = {"policies": shown, "traces": traces, "size": size}
+        return _draw(figures.distributions(panels, quantity, log=log, **options), to)
+
+    def caption(self, name: str = "jct_mean_s") -> str:
+        """Write a caption for `plot` or `cdf`: number of seeds, and the intervals' test."""
+        return figures.caption(self._summary, name)
 
     @property
     def _policies(self) -> list[str]:

@@ -60,7 +60,8 @@ other keys
   experiment=NAME     a named grid; words on the command line override it
   max_failures=N      stop after N failed cells; --fail-fast after the first
   cell_timeout_s=S    end a cell that runs for more than S seconds (3600); null: never
-  launcher=inline     run in this process; local: on all CPUs (default); ray: on a Ray cluster
+  launcher=inline     run in this process; local: on all CPUs (default); ray: on a Ray cluster;
+                      slurm: in a job of Slurm's (launcher.partition=P launcher.nodes=N)
   tracking=none       log nothing to MLflow
   paths.results=DIR   folder for all output (results)
   paths.traces=DIR    folder of the real traces that experiments read (traces)

@@ -4,6 +4,7 @@ Progress goes to standard error (`sweep.execution.notes`); the caller shows the 
 """
 
 from sweep.driver.added import build_sections, replace_tables
+from sweep.driver.batch_run import run
 from sweep.driver.one_cell import plan_cell
 from sweep.driver.output import write_report
 from sweep.driver.repair import open_intact
@@ -13,7 +14,7 @@ from sweep.driver.request import (
     make_request,
     repeat_request,
 )
-from sweep.driver.run_sweep import Outcome, prepare_first, run
+from sweep.driver.run_sweep import Outcome, prepare_first
 from sweep.execution.strategy import ONE_SEED
 
 __all__ = [

@@ -75,7 +75,7 @@ def run(
     """
     strategy = strategy_for(request)
     settings = request.settings
-    _check_writable(settings.results)
+    check_writable(settings.results)
     for part in ("cache", "sweeps", "journal"):
         files.delete_stale_temporaries(settings.results / part)
     interrupt.set_line(notes.INTERRUPTED)
@@ -195,6 +195,23 @@ def _answer_from_cache(
     return dataclasses.replace(outcome, is_tracked=is_tracked)
 
 
+def answer(
+    folder: SweepFolder,
+    journal: Journal,
+    settings: Settings,
+    on_answer: Callable[[Outcome], object],
+) -> Outcome:
+    """Answer a sweep that another process has run and written, and track it."""
+    n_failed = int(folder.failed().sum())
+    outcome = Outcome(folder, cells_table.read(folder), folder.config(), n_failed)
+    try:
+        on_answer(outcome)
+    finally:
+        target = _track(folder, settings)
+        journal.append("end", failed=n_failed, tracked=target)
+    return dataclasses.replace(outcome, is_tracked=track.is_logged(settings, target))
+
+
 def _track(folder: SweepFolder, settings: Settings) -> str | None:
     """Log a sweep to its tracking target; return the target, None if there is none."""
     target = track.target_id(settings)
@@ -220,7 +237,8 @@ def _note_remote_results(settings: Settings) -> None:
     notes.note(text)
 
 
-def _check_writable(results: Path) -> None:
+def check_writable(results: Path) -> None:
+    """Raise InputError if results can't be written."""
     try:
         storage.for_results(results).put("cache/CACHEDIR.TAG", _TAG)
         results.mkdir(parents=True, exist_ok=True)

@@ -63,8 +63,7 @@ def traces(prepared: PreparedGrid, names: Collection[str] | None = None) -> None
         trace, path = cell.cell.labels["trace"], cell.cell.trace.get("path")
         log = reading.describe(trace, path, inputs.describe(cell.workload))
         lines += [f"  {line}" for line in (log.lines if log else ())]
-    fresh = [cell for cell in first_cells.values() if names is None or _is_read_for_load(cell)]
-    lines += _overloads(prepared, fresh)
+    lines += _overloads(prepared, loaded)
     lines += [line for cell in loaded if (line := _never_waits(prepared, cell))]
     lines += [line for cell in loaded if (line := _missing_history(prepared, cell))]
     for line in dict.fromkeys(lines):
@@ -96,23 +95,14 @@ def _overloads(prepared: PreparedGrid, cells: Sequence[PlannedCell]) -> list[str
 
 
 def _load_at_one(prepared: PreparedGrid, planned: PlannedCell) -> float:
-    """Return the offered load at capacity 1, as far as it is known before the run; else 0."""
+    """Return the offered load at capacity 1 of a cluster with a count of its own; else 0."""
     cluster = planned.cell.cluster
-    if planned.cell.evaluator["name"] != "simulation" or cluster.get("tails"):
+    is_sized = cluster.get("count") is None or cluster.get("load") is not None
+    if is_sized or planned.cell.evaluator["name"] != "simulation":
         return 0.0
-    if not _is_read_for_load(planned):
-        return float(cluster.get("load") or cluster.get("usual_load", cluster_size.STEADY_LOAD))
-    inputs = prepared.inputs
-    is_known = inputs.known(planned.workload) is not None
-    busy = inputs.describe(planned.workload).get("busy", {}) if is_known else {}
+    busy = prepared.inputs.describe(planned.workload).get("busy", {})
     whole = cluster_size.at_capacity(cluster, float(cluster["count"]), 1.0)
     return max(_shares(busy, whole).values(), default=0.0)
-
-
-def _is_read_for_load(planned: PlannedCell) -> bool:
-    """Tell whether the load is known only from the jobs: the cluster has a count of its own."""
-    cluster = planned.cell.cluster
-    return cluster.get("count") is not None and cluster.get("load") is None
 
 
 def _never_waits(prepared: PreparedGrid, planned: PlannedCell) -> str:

@@ -95,15 +95,18 @@ def side_by_side(
     *,
     is_fixed: bool = False,
     for_files: tuple[str, ...] = (),
+    standing: Callable[[], str] = str,
 ) -> Batches:
     """Run searches together: the next cells of all of them are a batch.
 
-    The final rows are sorted by `sort_key`; `for_files` is as in `Batch`.
+    The final rows are sorted by `sort_key`; `for_files` is as in `Batch`. `standing` says what the
+    searches know before each batch, and is empty before the first.
     """
     results = None
     next_cells = [next(search, []) for search in searches]
     while any(next_cells):
         purpose = f"{words}, {count(sum(map(bool, next_cells)), 'searches')}"
+        purpose += f"; {known}" if (known := standing()) else ""
         cells = [*chain.from_iterable(next_cells)]
         results = yield Batch(_grid_of(request, cells, is_fixed=is_fixed), purpose, for_files)
         next_cells = [

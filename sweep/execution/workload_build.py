@@ -190,8 +190,8 @@ def load(recipe: Recipe) -> Workload:
 
 def describe(workload: Workload) -> dict[str, Any]:
     """Describe a workload: digest, sizes, learnable columns, metadata, peak and steady demands."""
-    from sim.cluster.load import amounts_for_load
-    from sim.workload.history import available_data  # loads Arrow, as any workload has
+    from sim.cluster.load import amounts_for_load  # loads Arrow, as any workload has
+    from sim.workload.history import available_data
     from sim.workload.peaks import MAX_STAGES, peak_demands
 
     meta = {key: value for key, value in workload.meta.items() if key != "quantum"}

@@ -40,8 +40,11 @@ Sections add to a finished sweep's folder (`sweep.report.contribution`):
     File of a table and its columns by the attribute of `sweep.Sweep` that has it as a data frame.
 ``browser_command(uri) -> tuple[str, str]``
     Name of its pages on what is tracked there, and the command that opens them in a browser.
-``rerun(folder, row)``, ``draw(reruns)``, ``write_perfetto(rerun, path)``
-    Run a cell of a sweep again; draw several, one below the other; write one for Perfetto.
+``draw(runs)``, ``write_perfetto(run, path)``
+    Draw runs of cells (`sweep.driver.captured_run`), one below the other; write one for Perfetto.
+``explain(folder, row, other)``
+    Compare the run of a cell with that of another: its row, or the policy of one that differs in
+    nothing else.
 ``FIELDS``, ``from_others(results, config, provenance) -> Mapping[str, Mapping[str, Any]]``
     Fields of ``verdict.json`` by trace that follow from other sweeps; ``OTHERS`` names them.
 

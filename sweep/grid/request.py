@@ -30,6 +30,13 @@ from sweep.stats import FIRST_SEEDS
 from sweep.stats.cell_columns import ALL_METRICS, AXES
 
 _GRANULARITIES = ("cell", "policy", "sweep")
+_SLURM: Mapping[str, Any] = {
+    **dict.fromkeys(("partition", "account", "qos", "time"), str | None),
+    "nodes": Count,
+    "cpus_per_node": Count | None,
+    "options": list[str],
+}
+"""Types of the options of ``launcher=slurm``."""
 _RUN_KEYS = ("launcher", "tracking", "paths", "max_failures", "cell_timeout_s")
 
 
@@ -66,7 +73,10 @@ def _settings(
     for key, folder in config["paths"].items():
         if not isinstance(folder, str) or not folder:
             raise InputError(f"paths.{key} must be a folder, not {folder!r}", rule="wrong type")
-    _check_kind("launcher", config["launcher"], ("inline", "local", "ray"))
+    _check_kind("launcher", config["launcher"], ("inline", "local", "ray", "slurm"))
+    for key, kind in _SLURM.items():
+        if config["launcher"]["kind"] == "slurm":
+            check(f"launcher.{key}", config["launcher"].get(key), kind)
     _check_kind("tracking", config["tracking"], ("mlflow", "none"))
     check_tracking_uri(config["tracking"].get("uri"))
     granularity = config["tracking"].get("granularity")

@@ -72,7 +72,8 @@ def _load(verdicts: Sequence[Verdict]) -> list[str]:
     parts = []
     if loads:
         low, high = (f"{load:.2f}" for load in (min(loads), max(loads)))
-        parts.append(f"offered load {low if low == high else f'{low} to {high}'}")
+        grows = " (at 1 or more waits grow as long as jobs come)" if max(loads) >= 1 else ""
+        parts.append(f"offered load {low if low == high else f'{low} to {high}'}{grows}")
     if scales - {"1"}:
         parts.append(f"arrivals stretched {joined(sorted(scales)[:3], 'or')} times")
     line = ", ".join(parts)

@@ -23,6 +23,10 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _MARKS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "cross": "P"}
 _LINES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 _PANEL_SIZE = (4.6, 3.2)  # inches
+_FONT, _SMALL_FONT, _NARROW = 9.0, 7.5, 2.6
+"""Size of the letters in points; of those in panels that are narrower than so many inches."""
+_LETTER, _HANDLE = 0.6, 4.0
+"""Width of a letter, and of the line beside a name in the legend, in sizes of letters."""
 
 
 @dataclass(frozen=True)
@@ -118,38 +122,65 @@ def write(chart: Chart, path: Path) -> None:
     if kind == ".html":
         files.write_text(path, plotly_figure(chart).to_html(div_id="figure"))
         return
-    # not plotly: its SVG and PDF need a browser; not pyplot: it has global state
+    with importing("plots"):
+        import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "sweep", "svg.fonttype": "none", "pdf.fonttype": 42}):
+        dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+        with files.atomic_write(path) as out:
+            drawn = paper_figure(chart)
+            drawn.savefig(out, format=kind[1:], metadata=dated.get(kind), dpi=200)
+
+
+def paper_figure(chart: Chart) -> Any:
+    """Draw a chart with matplotlib, for `write`; return its figure.
+
+    Not plotly: its SVG and PDF need a browser. Not pyplot: it has global state.
+    """
     with importing("plots"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
 
     n = len(chart.panels)
-    with mpl.rc_context(
-        {"svg.hashsalt": "sweep", "svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9}
-    ):
-        size = chart.size or (n * _PANEL_SIZE[0], _PANEL_SIZE[1])
-        figure = Figure(figsize=size, layout="constrained")
+    width, height = chart.size or (n * _PANEL_SIZE[0], _PANEL_SIZE[1])
+    font = _SMALL_FONT if width / n < _NARROW else _FONT
+    with mpl.rc_context({"font.size": font}):
+        figure = Figure(figsize=(width, height), layout="constrained")
         row = figure.subplots(1, n, sharey=chart.share_y, squeeze=False)[0]
         for axes, panel in zip(row, chart.panels, strict=True):
-            _draw_panel(axes, panel, chart)
+            _draw_panel(axes, panel, chart, font, width / n)
         row[0].set_ylabel(_no_maths(chart.y_title))
-        handles: dict[str, Any] = {}
-        for axes in row:
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-                handles.setdefault(label, handle)
-        if handles:
-            row[-1].legend(handles.values(), handles.keys(), frameon=False)
-        dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-        with files.atomic_write(path) as out:
-            figure.savefig(out, format=kind[1:], metadata=dated.get(kind), dpi=200)
+        if chart.x_title and any(p.traces and p.traces[0]["type"] != "bar" for p in chart.panels):
+            figure.supxlabel(_no_maths(chart.x_title), fontsize=font)
+        _draw_legend(figure, row, font, width)
+    return figure
 
 
-def _draw_panel(axes: Any, panel: Panel, chart: Chart) -> None:
-    axes.set_title(_no_maths(panel.title), fontsize=9)
+def _draw_legend(figure: Any, row: Sequence[Any], font: float, width: float) -> None:
+    """Draw one legend of all panels above them, where it covers nothing."""
+    handles: dict[str, Any] = {}
+    for axes in row:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if handles:
+        longest = (max(map(len, handles)) * _LETTER + _HANDLE) * font / 72  # inches
+        columns = max(1, min(len(handles), int(width / longest)))
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside upper center", ncols=columns,
+            frameon=False,
+        )  # fmt: skip
+
+
+def _draw_panel(axes: Any, panel: Panel, chart: Chart, font: float, width: float) -> None:
+    """Draw a panel that is so many inches wide; names of bars that do not fit are slanted."""
+    axes.set_title(_no_maths(panel.title), fontsize=font)
     for trace in panel.traces:
         _draw(axes, _painted(trace))
-    if panel.traces and panel.traces[0]["type"] != "bar":
-        axes.set_xlabel(_no_maths(chart.x_title))
+    names = [str(x) for trace in panel.traces if trace["type"] == "bar" for x in trace["x"]]
+    if sum(len(name) + 1 for name in names) * _LETTER * font / 72 > 0.75 * width:
+        axes.tick_params("x", rotation=45)
+        for label in axes.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
     if chart.log_x:
         axes.set_xscale("log")
     if panel.ticks:

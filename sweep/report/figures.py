@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
 
 Names = Sequence[str] | Mapping[str, str] | None
-"""Policies to show, in this order; a mapping also says by which names."""
+"""Policies or traces to show, in this order; a mapping also says by which names."""
 Size = tuple[float, float] | None
 
 QUANTITIES = {
@@ -53,11 +54,35 @@ def shown_policies(labels: Sequence[str], names: Names) -> dict[str, str]:
     return shown
 
 
+def shown_panels(panels: Sequence[Panel], traces: Names) -> list[Panel]:
+    """Choose the panels of some traces, in their order and by their names; all without `traces`.
+
+    A trace of several settings has several panels: its name replaces the beginning of each title.
+
+    Raises
+    ------
+    InputError
+        If one is not a trace of the sweep.
+    """
+    if traces is None:
+        return [*panels]
+    chosen = [traces] if isinstance(traces, str) else traces
+    names = dict(chosen) if isinstance(chosen, Mapping) else {name: name for name in chosen}
+    shown = []
+    for trace, name in names.items():
+        ours = [p for p in panels if p.title == trace or p.title.startswith(f"{trace}, ")]
+        if not ours:
+            raise InputError(unknown("trace of this sweep", trace, [p.title for p in panels]))
+        shown += [replace(panel, title=name + panel.title.removeprefix(trace)) for panel in ours]
+    return shown
+
+
 def by_capacity(
     summary: Summary,
     metric: str,
     *,
     policies: Names = None,
+    traces: Names = None,
     log: bool = False,
     share_y: bool = False,
     size: Size = None,
@@ -69,7 +94,7 @@ def by_capacity(
     Raises
     ------
     InputError
-        On an unknown metric or policy.
+        On an unknown metric, policy or trace.
     """
     if metric not in summary.metrics:
         raise InputError(unknown("metric of these cells", metric, summary.metrics))
@@ -77,17 +102,48 @@ def by_capacity(
     panels = []
     for block in summary.blocks:
         drawn = plots.figure(summary, block, metric, block.half)["data"]
-        traces = {trace["name"]: trace for trace in drawn}
+        lines = {trace["name"]: trace for trace in drawn}
         renamed = [
-            _renamed(traces[label], number, name)
+            _renamed(lines[label], number, name)
             for number, (label, name) in enumerate(shown.items())
-            if label in traces
+            if label in lines
         ]
         panels.append(Panel(block.title, renamed, _ticks(block)))
     unit = style(metric).unit
     title = f"{style(metric).label} ({unit})" if unit else style(metric).label
     is_log = log or plots.is_log(metric)
-    return Chart(panels, "capacity", title, log_y=is_log, share_y=share_y, size=size)
+    chosen = shown_panels(panels, traces)
+    return Chart(chosen, "capacity", title, log_y=is_log, share_y=share_y, size=size)
+
+
+def caption(summary: Summary, name: str) -> str:
+    """Write a caption of a chart: what it shows, over how many seeds, by which interval.
+
+    Parameters
+    ----------
+    summary : Summary
+        The sweep's.
+    name : str
+        A metric, or a quantity of `QUANTITIES`.
+
+    Raises
+    ------
+    InputError
+        On an unknown metric.
+    """
+    n = len(summary.seeds)
+    seeds = f"{n} draws of the log" if summary.is_bootstrap else f"{n} seed{'s' * (n != 1)}"
+    place = " against capacity" if len(summary.capacities) > 1 else ""
+    if name in QUANTITIES:
+        title = QUANTITIES[name]
+        return f"{title[:1].upper()}{title[1:]}: its distribution over the jobs of {seeds}."
+    if name not in summary.metrics:
+        raise InputError(unknown("metric of these cells", name, [*summary.metrics, *QUANTITIES]))
+    title = f"{style(name).label}{place}"
+    bars = "; the bars are 95 % intervals (Student's t)" if n > 1 and not summary.is_same else ""
+    if summary.is_bootstrap:
+        bars = "; the bars are 95 % intervals of another log of this length" * (n > 1)
+    return f"{title[:1].upper()}{title[1:]}: means over {seeds}{bars}."
 
 
 def _ticks(block: Block) -> Sequence[float]:
@@ -107,6 +163,7 @@ def distributions(
     quantity: str,
     *,
     policies: Mapping[str, str],
+    traces: Names = None,
     log: bool = True,
     size: Size = None,
 ) -> Chart:
@@ -120,6 +177,8 @@ def distributions(
         One of `QUANTITIES`.
     policies : mapping
         What `shown_policies` returns.
+    traces : sequence or mapping of str, optional
+        As of `shown_panels`.
     log : bool
         Logarithmic x axis; values of 0 and less are then left of it, but count in the shares.
     size : (float, float), optional
@@ -127,14 +186,15 @@ def distributions(
     """
     drawn = []
     for title, values_by_policy in panels:
-        traces = []
+        lines = []
         for number, (label, name) in enumerate(policies.items()):
             values = np.sort(values_by_policy.get(label, np.empty(0)))
             values = values[np.isfinite(values)]
             if len(values):
-                traces.append(_curve(values, number, name, log=log))
-        drawn.append(Panel(title, traces))
-    return Chart(drawn, QUANTITIES[quantity], "share of jobs", log_x=log, share_y=True, size=size)
+                lines.append(_curve(values, number, name, log=log))
+        drawn.append(Panel(title, lines))
+    chosen = shown_panels(drawn, traces)
+    return Chart(chosen, QUANTITIES[quantity], "share of jobs", log_x=log, share_y=True, size=size)
 
 
 def _curve(values: F8, number: int, name: str, *, log: bool) -> dict[str, Any]:

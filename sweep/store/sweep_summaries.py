@@ -124,7 +124,7 @@ def summarize_one(
 Finished = tuple[int, int, list[str], str]
 """Cells, failed cells, verdict, and the cells that are stale in words."""
 _FINISHED: dict[Path, tuple[object, Finished]] = {}
-"""What was read of folders, and the versions of the files it came from."""
+"""Contents of folders, and the versions of the files that they came from."""
 
 
 def _finished(folder: SweepFolder, cache: Callable[[], Cache]) -> Finished:

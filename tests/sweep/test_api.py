@@ -7,6 +7,7 @@ import io
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -304,6 +305,47 @@ class TestPlot:
         ):
             with pytest.raises(InputError, match=message):
                 ran.plot(policies=wrong)
+
+    def test_traces_are_chosen_and_named(self, fake: Command) -> None:
+        result = sweep.run(*fake.words("policy=fifo,las", "seed=0,1", "trace.begin_s=0,1"))
+        late = result.plot(traces={"parquet, trace.begin_s=1": "late"})
+        assert [title.text for title in late.layout.annotations] == ["late"]
+        both = result.cdf(traces={"parquet": "ours"})
+        titles = [title.text for title in both.layout.annotations]
+        assert titles == ["ours, trace.begin_s=0", "ours, trace.begin_s=1"]
+        with pytest.raises(InputError, match="unknown trace of this sweep 'parket'"):
+            result.plot(traces=["parket"])
+
+    def test_a_legend_covers_nothing_in_one_column(self, ran: sweep.Sweep) -> None:
+        lines = [trace.to_plotly_json() for trace in ran.plot().data]
+        panels = [
+            drawing.Panel(title, [{**line, "meta": k} for k, line in enumerate(lines)], (0.5, 1.0))
+            for title in ("a", "b")
+        ]
+        for n in (1, 2):
+            chart = drawing.Chart(panels[:n], "capacity", "mean JCT (s)", size=(3.4, 2.4))
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                figure = drawing.paper_figure(chart)
+                figure.draw_without_rendering()
+            assert figure.get_size_inches().tolist() == [3.4, 2.4]
+            (legend,) = figure.legends
+            box, whole = legend.get_window_extent(), figure.bbox
+            assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+            assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)
+
+    def test_captions_say_over_what_the_means_are(self, ran: sweep.Sweep, fake: Command) -> None:
+        assert ran.caption("jct_mean_s") == (
+            "Mean JCT against capacity: means over 6 seeds; "
+            "the bars are 95 % intervals (Student's t)."
+        )
+        assert ran.caption("slowdown") == (
+            "Completion time over critical path length: its distribution over the jobs of 6 seeds."
+        )
+        alone = sweep.run(*fake.words("policy=fifo"))
+        assert alone.caption("jct_mean_s") == "Mean JCT: means over 1 seed."
+        with pytest.raises(InputError, match="did you mean 'jct_mean_s'"):
+            ran.caption("jct_meen_s")
 
     def test_a_pdf_embeds_its_fonts(self, ran: sweep.Sweep, tmp_path: Path) -> None:
         ran.plot(to=tmp_path / "a.pdf", size=(3.5, 2.0))

@@ -38,6 +38,8 @@ MAX_RESTARTS = 3
 _FRAME_BYTES, _SETTINGS = 9, 4
 _HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, _SETTINGS, *[0] * 5))
 """First bytes of a client of HTTP/2, and empty settings (RFC 9113, §3.4)."""
+_STANDARD_ERROR = 2
+_NO_TOKEN = b"InvalidAuthToken"
 _NO_ANSWER = "no Ray cluster answers at"
 _START_ONE = "start one with `ray start --head`, or leave launcher= out to run on this machine"
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -187,11 +189,43 @@ def join(
             runtime_env["working_dir"] = str(archive)
         failure = f"can't join the Ray cluster at {source}"
         try:
-            _init(failure, way_out, address=address, runtime_env=runtime_env)
+            with _refused_token(source):
+                _init(failure, way_out, address=address, runtime_env=runtime_env)
         except StartTimeoutError as error:
             raise InputError(
                 f"{_NO_ANSWER} {source}: {error}{suspects()}; {way_out}", rule="no cluster"
             ) from error
+
+
+@contextlib.contextmanager
+def _refused_token(source: str) -> Iterator[None]:
+    """Raise InputError in one line if a cluster refuses our token.
+
+    Ray's own libraries print a line a second on standard error meanwhile, and name no token in the
+    exception. Anything else that they print is printed afterwards.
+    """
+    printed = b""
+    try:
+        with tempfile.TemporaryFile() as file:
+            own = os.dup(_STANDARD_ERROR)
+            os.dup2(file.fileno(), _STANDARD_ERROR)
+            try:
+                yield
+            finally:
+                os.dup2(own, _STANDARD_ERROR)
+                os.close(own)
+                file.seek(0)
+                printed = file.read()
+    except (InputError, StartTimeoutError) as error:
+        if _NO_TOKEN not in printed:
+            os.write(_STANDARD_ERROR, printed)
+            raise
+        raise InputError(
+            f"{source}: the cluster takes only those who have its token: copy ~/.ray/auth_token "
+            "from its head, or set RAY_AUTH_TOKEN, and export RAY_AUTH_MODE=token",
+            rule="no cluster",
+        ) from error
+    os.write(_STANDARD_ERROR, printed)
 
 
 def knock(address: str) -> None:

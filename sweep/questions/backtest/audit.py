@@ -20,7 +20,7 @@ from sweep.questions.backtest.audit_sentences import audit_sentences
 from sweep.questions.backtest.capacity import has_demands, logged_size
 from sweep.questions.backtest.findings import Audit, PoolAudit
 from sweep.questions.backtest.kernels.line import replay_line
-from sweep.questions.backtest.recorded_use import Recorded, pools, recorded
+from sweep.questions.backtest.recorded_use import Recorded, has_priorities, pools, recorded
 from sweep.questions.backtest.starts import find_starts
 
 GRACE_RESOLUTIONS, GRACE_LAGS, MAX_LAG_S = 2.0, 4.0, 15.0
@@ -38,7 +38,10 @@ class _Replay:
 
 
 def audit(workload: Workload, cluster: Cluster, *, grace_s: float | None = None) -> Audit:
-    """Audit a log in one pass.
+    """Audit a log: each pool is replayed in one pass.
+
+    A log with priorities is audited in their order and in that of submission, as its scheduler may
+    have ignored them; the findings are of the order that explains it better.
 
     Parameters
     ----------
@@ -55,8 +58,17 @@ def audit(workload: Workload, cluster: Cluster, *, grace_s: float | None = None)
     InputError
         If no start is recorded, or each is before the job's submission.
     """
-    log = recorded(workload, cluster)
-    lines = [(pool, _replay(pool)) for pool in _pools(log, workload, cluster)]
+    orders = (True, False) if has_priorities(workload) else (False,)
+    audits = [_audit(workload, cluster, grace_s, by_priority=order) for order in orders]
+    return min(audits, key=lambda result: result.head_could_start)
+
+
+def _audit(
+    workload: Workload, cluster: Cluster, grace_s: float | None, *, by_priority: bool
+) -> Audit:
+    """Audit a log in the order of its priorities, or of submission."""
+    log = _recorded(workload, cluster, by_priority)
+    lines = [(pool, _replay(pool)) for pool in _pools(log, workload, cluster, by_priority)]
     lags_s = np.concatenate([line.lags_s[pool.rows] for pool, line in lines])
     lags_s = lags_s[~np.isnan(lags_s)]
     median_s, p95_s = np.quantile(lags_s, (0.5, 0.95)) if len(lags_s) else (np.nan, np.nan)
@@ -92,16 +104,24 @@ def audit(workload: Workload, cluster: Cluster, *, grace_s: float | None = None)
         "n_unrecorded": starts.n_unrecorded,
         "n_early": starts.n_early,
         "early_s": float(starts.early_s.max()),
+        "by_priority": by_priority,
     }
     result = Audit(**values, lags_s=lags_s, pools=findings, sentences=())
     return replace(result, sentences=audit_sentences(result, workload))
 
 
-def _pools(log: Recorded, workload: Workload, cluster: Cluster) -> list[Recorded]:
+def _recorded(workload: Workload, cluster: Cluster, by_priority: bool) -> Recorded:
+    log = recorded(workload, cluster)
+    return log if by_priority else replace(log, place=np.arange(len(log.place)))
+
+
+def _pools(
+    log: Recorded, workload: Workload, cluster: Cluster, by_priority: bool
+) -> list[Recorded]:
     """Return the lines of a log; for more than slots on the log's own nodes, not on a pool."""
     if cluster.unit and has_demands(workload) and (size := logged_size(workload)).kinds:
         machines = size.build()
-        return pools(recorded(workload, machines), workload, machines)
+        return pools(_recorded(workload, machines, by_priority), workload, machines)
     return pools(log, workload, cluster)
 
 

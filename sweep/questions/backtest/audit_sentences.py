@@ -45,7 +45,7 @@ def audit_sentences(audit: Audit, workload: Workload) -> tuple[str, ...]:
     """Write the findings of an audit, the most important first."""
     submitted_s = column_or_default(workload.jobs, SUBMITTED)
     sentences = [
-        _warned(workload, _order(audit, workload, _order_of_line(workload, submitted_s))),
+        _warned(workload, _order(audit, workload, _order_of_line(audit, workload, submitted_s))),
         "" if audit.is_in_order or has_priorities(workload) else _NO_PRIORITIES,
         _unrecorded(audit),
         _early(audit),
@@ -80,10 +80,11 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _order_of_line(workload: Workload, submitted_s: F8) -> str:
-    if has_priorities(workload):
+def _order_of_line(audit: Audit, workload: Workload, submitted_s: F8) -> str:
+    if audit.by_priority:
         return "of its priorities"
-    return "of submission" if np.isnan(submitted_s).all() else "of release"
+    order = "of submission" if np.isnan(submitted_s).all() else "of release"
+    return f"{order}, not of its priorities" if has_priorities(workload) else order
 
 
 def _order(audit: Audit, workload: Workload, order: str) -> str:

@@ -32,9 +32,9 @@ class Audit:
     n_jobs, n_waited : int
         Jobs whose start is known, and those of them that waited for longer than `grace_s`.
     head_could_start : float
-        Share of the time in which some job waits and the first in line, by priority and submission,
-        has fitted for longer than `grace_s`; 0 if none ever waits. Each pool has a line of its own,
-        and both times are summed over pools.
+        Share of the time in which some job waits and the first in line has fitted for longer than
+        `grace_s`; 0 if none ever waits. Each pool has a line of its own, and both times are summed
+        over pools.
     grace_s : float
         Time that a job that fits may take to start, s.
     peak_over_capacity : float
@@ -56,6 +56,8 @@ class Audit:
         clock was wrong. Their waits are unknown.
     early_s : float
         By how much a start is before the release at most, s.
+    by_priority : bool
+        True if the line is in the order of the log's priorities, else of submission.
     pools : tuple of PoolAudit
         Pools: the partitions, where the log has several, else the cluster.
     sentences : tuple of str
@@ -76,6 +78,7 @@ class Audit:
     n_unrecorded: int
     n_early: int
     early_s: float
+    by_priority: bool
     pools: tuple[PoolAudit, ...]
     sentences: tuple[str, ...]
 

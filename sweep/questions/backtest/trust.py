@@ -7,6 +7,7 @@ begins with that.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,7 +209,7 @@ def _command(config: Mapping[str, Any]) -> str:
     """Write the command of the backtest that is missing."""
     words = [word for word in config.get("words") or () if word.startswith(_OF_BACKTEST)]
     words = [word for word in words if not word.startswith("cluster.load")]
-    return " ".join(["python -m sweep backtest", *words])
+    return f"python -m sweep backtest {shlex.join(words)}".rstrip()
 
 
 def _names(labels: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ batch.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -28,8 +29,10 @@ from sweep.grid.grid import Cell
 from sweep.grid.request import Request
 from sweep.questions.search import goals, race, settings, space
 from sweep.questions.search.proposals import Case, Proposals, TriedSetting
-from sweep.questions.search.scores import Scores
+from sweep.questions.search.scores import Scores, gain
 from sweep.questions.search.space import Parameter, Values
+from sweep.stats.cell_columns import text
+from sweep.stats.metric_format import format_contrast, is_fraction
 
 MIN_BATCH = 8
 N_BATCHES = 8
@@ -37,6 +40,26 @@ N_BATCHES = 8
 
 MAX_TESTED = 3
 """Largest number of settings of a front that are compared with the default."""
+
+
+MAX_STANDING = 3
+"""Largest number of searches whose best settings are shown while they run."""
+
+
+def best_so_far(case: Case, metric: str) -> str:
+    """Write the best setting of a search and its gain on the seeds that it has; empty for none.
+
+    The best of many is lucky, too: only the test at the end is fair.
+    """
+    tried = [setting for setting in case.tried[1:] if setting.seeds]
+    if not tried:
+        return ""
+    best = tried[race.ranked([setting.scores for setting in tried])[0]]
+    statistic = "difference" if is_fraction(metric) else "ratio"
+    amount = format_contrast(metric, statistic, gain(metric, best.scores[0]), math.nan, math.nan)[0]
+    values = " ".join(f"{key.rpartition('.')[2]}={text(v)}" for key, v in best.values.items())
+    known = f"{amount} on {count(best.seeds, 'seeds')}"
+    return f"{case.cell.labels['policy']} {values} ({known})"
 
 
 class ParameterSearches:
@@ -58,12 +81,22 @@ class ParameterSearches:
         self.cases = self._all_cases()
         searches = [self._search(case) for case in self.cases]
         words = " and ".join(self.goal.metrics)
-        return (yield from side_by_side(self.request, searches, words, self._order))
+        options: dict[str, Any] = {"standing": self._standing}
+        return (yield from side_by_side(self.request, searches, words, self._order, **options))
 
     def tables(self) -> Mapping[str, pa.Table]:
         """Return ``settings.parquet`` and ``importance.parquet``."""
         seeds = self.search_seeds, self.test_seeds
         return settings.tables(self.cases, self.goal.metrics, *seeds, self.cells, self.results)
+
+    def _standing(self) -> str:
+        """Write the best settings so far; of several metrics there is none that is best."""
+        if len(self.goal.metrics) > 1:
+            return ""
+        words = [best_so_far(case, self.goal.metrics[0]) for case in self.cases]
+        words = [*filter(None, words)]
+        more = f" and {len(words) - MAX_STANDING} more" if len(words) > MAX_STANDING else ""
+        return f"best so far {', '.join(words[:MAX_STANDING])}{more}" if words else ""
 
     def _order(self, cell: Cell) -> Any:
         """Return a cell's sort key: search, setting and seed."""

@@ -34,13 +34,14 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
     note = (
         f"Smallest number of machines tried between capacity {text(goal['low'])} and "
         f"{text(goal['high'])} at which the mean of {goal['metric']} over seeds is {_bound(goal)}"
-        f"{sure if max(row['seeds'] for row in rows) > 1 else single_seed}."
+        f"{sure if max(row['seeds'] for row in rows) > 1 else single_seed}. Sizes in between were "
+        "not tried: where a metric is not monotone, some may miss the target."
     )
 
     def build_part(members: list[Row], _: str) -> SectionPart:
         unit = members[0]["unit"]
         has_costs = any(row.get("cost_month") is not None for row in members)
-        header = ["policy", unit, "capacity", "95 % range", "always met from", goal["metric"]]
+        header = ["policy", unit, "capacity", "95 % range", "met at all tried from", goal["metric"]]
         header += ["a month"] * has_costs
         return SectionPart(
             [

@@ -14,7 +14,7 @@ from sim.cluster.sizing import stage_demands
 from sim.engine.recording import ready_s
 from sim.result import Result
 from sim.workload.columns import Columns, final_deadline_s
-from sweep.questions.timeline.capture import Captured
+from sweep.driver.captured_run import Captured
 
 DONE, FAILED, INPUT_LOST, OUTPUT_LOST = -1, 0, 1, 2
 """Reasons of bars: not stopped, or an index in `sim.engine.stops.REASONS`."""
@@ -71,7 +71,7 @@ class Timeline:
     deadline_s: F8
 
 
-def build_timeline(captured: Captured, title: str) -> Timeline:
+def build_timeline(captured: Captured) -> Timeline:
     """Make the timeline of a captured run.
 
     Up to `MAX_TASKS` tasks each has a bar; of more the bars are batches of like tasks. Each attempt
@@ -129,7 +129,7 @@ def build_timeline(captured: Captured, title: str) -> Timeline:
     pilot = _is_pilot(columns.stage_job[stage], task[ran], start[ran], captured.pilots)
     elapsed = result.job_finish - result.job_submit
     return Timeline(
-        title=title,
+        title=captured.title,
         result=result,
         task=task[ran].astype(np.int64),
         count=count[ran],

@@ -1,35 +1,27 @@
-"""Plug-in of timelines: a cell run again, its drawing, and its trace for Perfetto."""
+"""Plug-in of timelines: the drawing of runs, and their traces for Perfetto."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sweep.questions.timeline.columns import Timeline
+    from sweep.driver.captured_run import Captured
     from sweep.questions.timeline.page import Page
-    from sweep.store.folder import SweepFolder
 
 ORDER = 50
 
 
-def rerun(folder: SweepFolder, row: Mapping[str, Any]) -> Timeline:
-    """Run a cell again; return its timeline."""
-    from sweep.questions.timeline.timelines import timeline  # brings numba
+def draw(runs: Sequence[Captured]) -> Page:
+    """Draw runs, one below the other."""
+    from sweep.questions.timeline import columns, page  # brings numba
 
-    return timeline(folder, row)
-
-
-def draw(timelines: Sequence[Timeline]) -> Page:
-    """Draw timelines, one below the other."""
-    from sweep.questions.timeline import page  # brings numba
-
-    return page.draw(timelines)
+    return page.draw([columns.build_timeline(run) for run in runs])
 
 
-def write_perfetto(timeline: Timeline, path: Path) -> None:
-    """Write a timeline in Chrome's trace format."""
-    from sweep.questions.timeline import perfetto  # brings numba
+def write_perfetto(run: Captured, path: Path) -> None:
+    """Write a run in Chrome's trace format."""
+    from sweep.questions.timeline import columns, perfetto  # brings numba
 
-    perfetto.write(timeline, path)
+    perfetto.write(columns.build_timeline(run), path)

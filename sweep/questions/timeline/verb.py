@@ -8,7 +8,7 @@ from pathlib import Path
 from sim.base.errors import InputError
 from sweep.cli.command import Command
 from sweep.cli.show import chosen_cell, find_row
-from sweep.questions.timeline.plug_in import draw, rerun, write_perfetto
+from sweep.questions.timeline.plug_in import draw, write_perfetto
 from sweep.store.folder import SweepFolder
 
 TIMELINES = "timelines"
@@ -51,13 +51,15 @@ def show_timeline(command: Command) -> int | None:
 
 def _draw(folder: SweepFolder, cells: list[str], flags: argparse.Namespace) -> None:
     numbers = [find_row(folder, word) for word in cells]
-    drawn = [rerun(folder, folder.row(number)) for number in numbers]
+    from sweep.driver.captured_run import capture_cell  # brings numba
+
+    runs = [capture_cell(folder, folder.row(number)) for number in numbers]
     if flags.perfetto is not None:
         path = Path(flags.perfetto).expanduser()
-        write_perfetto(drawn[0], path)
+        write_perfetto(runs[0], path)
         print(f"{path}: open it at https://ui.perfetto.dev")
     if flags.timeline:
         name = "-".join([folder.sweep, *map(str, numbers)])
         path = folder.results / TIMELINES / f"{name}.html"
-        draw(drawn).write(path)
+        draw(runs).write(path)
         print(path)

@@ -17,6 +17,7 @@
     run.stop = new Int32Array(run.stage.length).fill(-1);  // of each bar: its row among the stops
     run.stopRow.forEach((row, k) => { run.stop[row] = k; });
     run.nLanes = run.laneMachine.length;
+    run.waiting = waitingTasks(run);
     run.nMachines = run.capacity.length / run.resources.length;
     run.total = run.resources.map((_, r) => {
       let sum = 0;
@@ -24,6 +25,32 @@
       return sum;
     });
     return run;
+  }
+
+  // Number of waiting tasks after each time at which it changes.
+  function waitingTasks(run) {
+    const waits = [];
+    run.ready.forEach((ready, k) => { if (run.start[k] > ready) waits.push(k); });
+    const sorted = (times) => Float64Array.from(waits, (k) => times[k]).sort();
+    const begins = sorted(run.ready), ends = sorted(run.start), times = [], values = [];
+    for (let b = 0, e = 0; e < ends.length;) {
+      const time = Math.min(b < begins.length ? begins[b] : Infinity, ends[e]);
+      while (begins[b] === time) b++;
+      while (ends[e] === time) e++;
+      times.push(time);
+      values.push(b - e);
+    }
+    return { times, values };
+  }
+
+  function mostWaiting({ times, values }) {  // at any instant of the view
+    let low = 0, high = times.length, most = 0;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (times[middle] > view.t0) high = middle; else low = middle + 1;
+    }
+    for (let k = Math.max(0, low - 1); k < times.length && times[k] < view.t1; k++) most = Math.max(most, values[k]);
+    return most;
   }
 
   const machineName = (run, m) => run.machines[m] || `m${m}`;
@@ -49,8 +76,64 @@
       case "pilot": return run.pilot[row] ? palette[1] : theme.base;
       case "deadline": return Number.isNaN(run.jobDeadline[j]) ? theme.base
         : run.jobFinish[j] <= run.jobDeadline[j] ? theme.good : theme.bad;
-      default: return palette[j % 10];
+      default: return large === null ? palette[j % 10] : large.has(j) ? palette[large.get(j)] : theme.base;
     }
+  }
+
+  // ---- clusters: of very many bars only those of the largest jobs in view have colours
+
+  const CROWD = 2000, LARGEST = 8;
+  let large = null;  // job: colour; null if every job has one
+
+  function cluster() {
+    const before = large;
+    large = null;
+    $("clusters").replaceChildren();
+    if ($("colour").value !== "job") return;
+    const room = new Float64Array(runs[0].jobSubmit.length);
+    let bars = 0, whole = 0, n = 0;
+    for (const run of runs) {
+      for (let row = 0; row < run.stage.length; row++) {
+        const from = Math.max(run.start[row], view.t0), until = Math.min(run.finish[row], view.t1);
+        if (!(until > from)) continue;
+        bars++;
+        room[run.stageJob[run.stage[row]]] += until - from;
+        whole += until - from;
+      }
+    }
+    if (bars > CROWD) {
+      const jobs = [];
+      room.forEach((value, job) => { if (value) jobs.push(job); });
+      n = jobs.length;
+      jobs.sort((a, b) => room[b] - room[a] || a - b);
+      large = new Map();
+      const free = new Set(palette.keys()), shown = jobs.slice(0, LARGEST);
+      for (const job of shown) if (before?.has(job)) { large.set(job, before.get(job)); free.delete(before.get(job)); }
+      for (const job of shown) if (!large.has(job)) {  // a job keeps its colour while it is shown
+        const [colour] = free;
+        large.set(job, colour);
+        free.delete(colour);
+      }
+    }
+    if (large !== null) explainClusters(room, whole, n);
+  }
+
+  function explainClusters(room, whole, n) {
+    const place = $("clusters"), jobs = [...large.keys()].sort((a, b) => room[b] - room[a]);
+    for (const job of jobs) {
+      const item = make("span"), patch = make("i");
+      const button = make("button", `${runs[0].jobs[job]} ${percent(room[job] / whole)}`);
+      patch.style.background = palette[large.get(job)];
+      button.type = "button";
+      button.addEventListener("click", () => choose(job, false));
+      item.append(patch, button);
+      place.append(item);
+    }
+    if (n === jobs.length) return;
+    const item = make("span"), rest = make("i"), others = jobs.reduce((sum, job) => sum - room[job], whole);
+    rest.style.background = theme.base;
+    item.append(rest, `${number(n - jobs.length)} smaller jobs ${percent(Math.max(0, others / whole))}`);
+    place.append(item);
   }
 
   const theme = {};
@@ -139,7 +222,8 @@
       while (row < last && run.start[row] < view.t1) {
         const x = toX(run.start[row], width), w = toX(run.finish[row], width) - x;
         const own = chosen !== null && run.stageJob[run.stage[row]] === chosen;
-        pen.globalAlpha = chosen === null || own ? 1 : 0.22;
+        const isSmall = large !== null && !large.has(run.stageJob[run.stage[row]]);
+        pen.globalAlpha = chosen === null ? (isSmall ? 0.5 : 1) : own ? 1 : 0.22;
         drawBar(pen, run, row, x, y, Math.max(w - (w > 3 ? 0.5 : 0), 0.6), h);
         if (run.pilot[row] && w > 3 && h > 4) {
           pen.globalAlpha = 1;
@@ -288,9 +372,10 @@
     const run = runs[Number(canvas.dataset.run)], [pen, width, height] = begin(canvas);
     const bins = Math.max(10, Math.floor(width - LEFT)), R = run.resources.length, half = height / 2;
     const waiting = average(run.ready, run.start, null, bins);
-    const most = waiting.reduce((a, b) => Math.max(a, b), 0);
+    const most = mostWaiting(run.waiting);
+    canvas.dataset.most = most;
     curve(pen, waiting, most || 1, 4, half - 6, theme.accent, true);
-    label(pen, "waiting tasks", LEFT + 4, 14, theme.fg);
+    label(pen, "waiting tasks, and most at once", LEFT + 4, 14, theme.fg);
     pen.textAlign = "right";
     pen.fillStyle = theme.muted;
     pen.fillText(number(most), LEFT - 6, 14);
@@ -339,6 +424,7 @@
     isPending = true;
     requestAnimationFrame(() => {
       isPending = false;
+      cluster();
       document.querySelectorAll("canvas.gantt").forEach(drawGantt);
       document.querySelectorAll("canvas.series").forEach(drawSeries);
     });

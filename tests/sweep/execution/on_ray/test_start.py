@@ -219,6 +219,29 @@ def test_what_joins_no_cluster_is_named_too(monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
+@pytest.mark.parametrize("reason", ["InvalidAuthToken: it is missing", "something else"])
+def test_a_refused_token_is_a_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], reason: str
+) -> None:
+    """Ray prints why on the standard error of the process, and raises something vague."""
+    late = Late(0, NEVER)
+
+    def init(**_: object) -> None:
+        for _ in range(7):
+            os.write(2, f"gcs_client.cc: {reason}\n".encode())
+        raise ConnectionError("Failed to connect to Ray cluster")
+
+    monkeypatch.setattr(late, "init", init)
+    monkeypatch.setitem(sys.modules, "ray", late)
+    monkeypatch.setattr(start, "check_speaks_grpc", lambda address: None)
+    with pytest.raises(InputError) as caught:
+        start.join("head:6379", {})
+    is_token = "Token" in reason
+    assert ("RAY_AUTH_MODE=token" in str(caught.value)) == is_token
+    assert ("Failed to connect" in str(caught.value)) == (not is_token)
+    assert capfd.readouterr().err.count(reason) == (0 if is_token else 7)
+
+
 @pytest.fixture
 def listener(request: pytest.FixtureRequest) -> Iterator[str]:
     """Listen on a port, and answer each client with the parameter; return the address."""

@@ -206,6 +206,19 @@ def test_kth_is_not_in_order(shared_traces: Path) -> None:
     assert checked.peak_over_capacity == pytest.approx(0.03)
 
 
+def test_priorities_that_the_scheduler_ignored_blame_no_policy() -> None:
+    # the third fits for 8 s behind the second, which does not
+    rows = [(0, 0, 10, 1), (1, 10, 20, 2), (2, 20, 30, 1)]
+    ignored = audit(log(rows, priority=[1.0, 1.0, 9.0]), sim.Cluster.slots(2), grace_s=0.0)
+    assert ignored.is_in_order
+    assert not ignored.by_priority
+    assert "in the order of submission, not of its priorities" in ignored.sentences[0]
+    assert ignored.head_could_start == audit(log(rows), sim.Cluster.slots(2)).head_could_start == 0
+    neither = [(0, 0, 4, 1), (0, 9, 12, 1), (1, 10, 12, 1)]
+    worse = audit(log(neither, priority=[1.0, 1.0, 2.0]), sim.Cluster.slots(2), grace_s=0.0)
+    assert not worse.is_in_order
+
+
 def test_the_first_in_line_has_the_highest_priority() -> None:
     # beside the job that runs one slot is free: enough for the second, not for the third, which
     # goes first

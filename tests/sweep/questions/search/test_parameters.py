@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,13 @@ def test_it_finds_the_best(command: Command, monkeypatch: pytest.MonkeyPatch) ->
     output = " ".join(ran.out.split())
     assert f"dagps: m={m:g} rp=0.5 is best: {expected:.2f}× [" in output
     assert "better in mean JCT, compared with the default (m=0.3 rp=0.8) on 10 seeds that" in output
+    rounds = [line for line in ran.err.splitlines() if ", round " in line]
+    assert "best so far" not in rounds[0]
+    assert all("best so far dagps m=" in line for line in rounds[1:])
+    shown = re.search(rf"m={m:g} rp=0.5 \(([\d.]+)× on (\d) seeds\)", rounds[-1])
+    assert shown is not None
+    gains = [bowl_value(0.3, 0.8, k) / bowl_value(m, rp, k) for k in range(int(shown[2]))]
+    assert float(shown[1]) == pytest.approx(math.exp(np.mean(np.log(gains))), abs=0.005)
     shares = pq.read_table(ran.folder / "importance.parquet").to_pylist()
     assert {row["parameter"] for row in shares} == {"m", "rp"}
     assert max(shares, key=lambda row: row["importance"])["parameter"] == "m"

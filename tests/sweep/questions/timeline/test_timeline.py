@@ -19,7 +19,8 @@ import sweep
 from sim.base.errors import InputError
 from sim.base.lanes import lanes
 from sim.engine.stops import REASONS
-from sweep.questions.timeline import capture, columns, page, perfetto
+from sweep.driver import captured_run as capture
+from sweep.questions.timeline import columns, page, perfetto
 from tests.axe import violations
 from tests.mlflow_ui import browser
 from tests.sweep.small import Command
@@ -48,13 +49,18 @@ MACHINES = sim.Cluster.machines(2, cpu=2, mem=8)
 NODES = sim.Cluster.mixed([{"count": 2, "cpu": 2, "mem": 8, "nodes": "rack1-node[08-09]"}])
 
 
+def _titled(run: capture.Captured, title: str) -> columns.Timeline:
+    run.title = title
+    return columns.build_timeline(run)
+
+
 def drawn(
     policy: str = "fifo", cluster: sim.Cluster = MACHINES, **options: Any
 ) -> columns.Timeline:
     runs: list[capture.Captured] = []
     workload = sim.Workload.from_jobs(JOBS)
     capture.capturing(runs)(workload, cluster, policies.build(policy, **options), seed=0)
-    return columns.build_timeline(runs[0], policy)
+    return _titled(runs[0], policy)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +111,7 @@ def test_pilots_are_marked() -> None:
     runs: list[capture.Captured] = []
     cluster = sim.Cluster.slots(20)
     capture.capturing(runs)(workload, cluster, policies.build("slearn"), seed=0)
-    timeline = columns.build_timeline(runs[0], "slearn")
+    timeline = _titled(runs[0], "slearn")
     pilots = np.bincount(timeline.stage[timeline.is_pilot], minlength=3)
     assert pilots.tolist() == runs[0].pilots.tolist()
     assert (pilots > 0).all()
@@ -134,7 +140,7 @@ def stopped() -> columns.Timeline:
     runs: list[capture.Captured] = []
     run = capture.capturing(runs)
     run(workload.with_failures(failures), sim.Cluster.slots(4), policies.build("fifo"), seed=0)
-    return columns.build_timeline(runs[0], "stopped")
+    return _titled(runs[0], "stopped")
 
 
 def test_stopped_attempts_have_bars(stopped: columns.Timeline) -> None:
@@ -263,6 +269,54 @@ def test_a_page_has_the_names_of_nodes(tmp_path: Path) -> None:
             assert box is not None
             tab.mouse.move(box["x"] + box["width"] / 8, box["y"] + 12)
             assert f" on {first}: " in str(tab.text_content("#tip"))
+
+
+def crowd() -> columns.Timeline:
+    """Many small jobs, and two large ones, on few slots."""
+    stages = [[50.0] * 20, [30.0] * 30, *([1.0] * 10 for _ in range(250))]
+    jobs = [
+        {"job_id": f"j{k}", "submit_s": 0.1 * k, "stages": [{"durations_s": durations}]}
+        for k, durations in enumerate(stages)
+    ]
+    runs: list[capture.Captured] = []
+    workload = sim.Workload.from_jobs(jobs)
+    capture.capturing(runs)(workload, sim.Cluster.slots(60), policies.build("fifo"), seed=0)
+    return _titled(runs[0], "crowd")
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
+def test_a_crowd_has_clusters_and_a_number_of_waiting_tasks(tmp_path: Path) -> None:
+    """Of many bars the largest jobs alone have colours; numbers don't follow the window's width."""
+    timeline = crowd()
+    page.draw([timeline]).write(tmp_path / "crowd.html")
+    changes = sorted(
+        [(t, 1) for t, s in zip(timeline.ready_s, timeline.start_s, strict=True) if s > t]
+        + [(s, -1) for t, s in zip(timeline.ready_s, timeline.start_s, strict=True) if s > t]
+    )
+    times = [time for time, _ in changes]
+    peak = max(sum(by for t, by in changes if t <= time) for time in times)
+    with browser() as tab:
+        for width in (500, 1400):
+            tab.set_viewport_size({"width": width, "height": 700})
+            tab.goto((tmp_path / "crowd.html").as_uri(), wait_until="commit")
+            tab.wait_for_selector("body[data-ready]")
+            _images(tab)
+            assert tab.get_attribute("canvas.series", "data-most") == str(peak)
+        items = tab.eval_on_selector_all("#clusters span", "e => e.map((x) => x.textContent)")
+        room = 1000.0 + 900.0 + 2500.0
+        assert items[:2] == [f"j0 {100 * 1000 / room:.0f} %", f"j1 {100 * 900 / room:.0f} %"]
+        assert items[-1] == f"244 smaller jobs {100 * (2500 - 60) / room:.0f} %"
+        assert len(items) == 9
+        tab.click("#clusters button")
+        assert "Job j0" in tab.text_content("#job")
+        tab.select_option("#colour", "user")
+        _images(tab)
+        assert tab.text_content("#clusters") == ""
+        tab.select_option("#colour", "job")
+        for _ in range(12):
+            tab.click("[data-do=in]")
+        _images(tab)
+        assert tab.text_content("#clusters") == "", "few bars have a colour each"
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")

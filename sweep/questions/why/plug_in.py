@@ -1,0 +1,28 @@
+"""Plug-in that explains why a policy loses against another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sweep.questions.why.answer import Answer
+    from sweep.report.contribution import Contribution, Finished
+    from sweep.store.folder import SweepFolder
+
+ORDER = 55
+
+
+def explain(folder: SweepFolder, row: int, other: int | str) -> Answer:
+    """Run a cell and another again, or that of a policy; compare them job by job."""
+    from sweep.questions.why import answer  # brings numba
+
+    return answer.explain(folder, row, other)
+
+
+def contribute(sweep: Finished) -> Contribution:
+    """Add the command that explains the baseline's loss."""
+    from sweep.questions.why.section import build_section  # brings the report
+    from sweep.report.contribution import Contribution  # brings the report
+
+    section = build_section(sweep)
+    return Contribution(sections=() if section is None else (section,))
