@@ -61,8 +61,8 @@ class Mutant:
 
     def __str__(self) -> str:
         """Return file, line and change, and which of equal ones it is."""
-        which = f" ({self.place})" if self.place > 1 else ""
-        return f"{self.file}:{self.line}: {self.change}{which}"
+        suffix = f" ({self.place})" if self.place > 1 else ""
+        return f"{self.file}:{self.line}: {self.change}{suffix}"
 
 
 def mutants(file: Path, text: str) -> Iterator[Mutant]:

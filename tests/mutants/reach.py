@@ -164,7 +164,7 @@ def _pytest(arguments: Iterable[str], *plugins: object) -> str:
 
 
 def end_after(seconds: float) -> None:
-    """End the process by a signal once it has had that much time of a CPU from now on.
+    """End the process by a signal once it has had that much time of a CPU from now on; 0 for never.
 
     Of the CPU, not of the clock: how busy the machine is judges no mutant.
     """

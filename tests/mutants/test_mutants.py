@@ -158,10 +158,10 @@ def test_tests_run_as_long_as_there_is_time():
 
 
 def test_the_reach_of_tests_is_kept_until_a_source_changes(monkeypatch, tmp_path):
-    made = []
+    calls = []
 
     def reach_of_tests():
-        made.append(1)
+        calls.append(1)
         return Reach(
             {(Path("f.py"), 3): ["b"], (Path("f.py"), 4): ["a", "b"]}, {"a": 1.0, "b": 2.0}
         )
@@ -173,7 +173,7 @@ def test_the_reach_of_tests_is_kept_until_a_source_changes(monkeypatch, tmp_path
     source.parent.mkdir()
     source.write_text("x = 1\n")
     assert reaches.kept_reach_of_tests() == reaches.kept_reach_of_tests() == reach_of_tests()
-    assert len(made) == 2
+    assert len(calls) == 2
     source.write_text("x = 2\n")
     reaches.kept_reach_of_tests()
-    assert len(made) == 3
+    assert len(calls) == 3

@@ -262,8 +262,8 @@ class AnyPlan(Policy):
         if len(opened):
             plan.set_jobs(opened, start_gate=2**31 - 1)
         n = len(world.columns.job_submit)
-        most = n if rng.random() < 0.5 else 1
-        picked = rng.permutation(n)[: rng.integers(0, most + 1)]
+        n_changed = n if rng.random() < 0.5 else 1
+        picked = rng.permutation(n)[: rng.integers(0, n_changed + 1)]
         if len(picked):
             plan.set_jobs(
                 picked,
