@@ -16,7 +16,7 @@ from sim.engine.kernels.components import (
     first_component,
     idle_slots,
 )
-from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, PREEMPTS, WINDOWS
+from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, PREEMPTS, REPLANS, WINDOWS
 from sim.engine.kernels.resources import acquire_held, is_kept, release_held
 from sim.engine.kernels.state import CONSTRAINED, N_HOLDERS
 from sim.engine.kernels.windows import is_closed_now
@@ -39,6 +39,8 @@ def slots_on(st, j, c, machine):
         if not st.w_slot_allowed[c] & st.c_mach_class[machine]:
             return 0
         n_slots = min(n_slots, n_by_devices(st, st.w_slot, c, machine))
+    if REPLANS and st.w_job_one_per_node[j]:
+        n_slots = min(n_slots, 1)
     return max(n_slots, 0)
 
 

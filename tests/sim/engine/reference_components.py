@@ -93,7 +93,8 @@ class Composing:
         """
         if not self._within_cap(j, self._total(j), 1):
             return None
-        rule = Machine.FIRST if self.unit else self.plan.choice.machine
+        is_first = self.unit or self._is_single(j)
+        rule = Machine.FIRST if is_first else self.plan.choice.machine
         places = self._place_components(j, barred, rule)
         if places is None and self._is_heterogeneous(j):
             places = self._place_components(j, barred, Machine.FIRST)
@@ -107,6 +108,8 @@ class Composing:
             ranked = []
             for m in range(len(self.free)):
                 n_slots = 0 if m in barred else self._slots_on(j, k, m)
+                if self._is_single(j) and any(m == other for other, _ in places):
+                    n_slots = 0
                 if limits is not None:
                     placed = sum(m == other for other, _ in places)
                     n_slots = min(n_slots, limits.get(m, 0) - placed)
@@ -137,4 +140,9 @@ class Composing:
             return 0
         slot = component.slot
         room = [max(self.free[m][r], 0) // slot[r] for r in self.deciding if slot[r] > 0]
-        return min([*room, self._slots_by_devices(slot, m), component.size, math.inf])
+        n_most = 1 if self._is_single(j) else component.size
+        return min([*room, self._slots_by_devices(slot, m), n_most, math.inf])
+
+    def _is_single(self, j):
+        """Tell whether no two slots of gang j share a machine: planning alone keeps to it."""
+        return bool(self.plan.replan) and bool(self.c.job_one_per_node[j])

@@ -6,7 +6,7 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.choosing.choice import acquire_devices, score
 from sim.engine.kernels.choosing.devices import release
 from sim.engine.kernels.components import end_component, first_component
-from sim.engine.kernels.features import CHOOSES
+from sim.engine.kernels.features import CHOOSES, REPLANS
 from sim.engine.kernels.held_slots import slots_on
 from sim.engine.kernels.state import CONSTRAINED, MACHINE_CHOICE
 
@@ -36,6 +36,8 @@ def find_components(st, j):
     machines are noted as those of its slots, and nothing is taken.
     """
     by_score = CHOOSES and st.state_i[MACHINE_CHOICE] > 0
+    if REPLANS and st.w_job_one_per_node[j]:
+        by_score = False
     return find_within(st, j, by_score, False) or (by_score and find_within(st, j, False, False))
 
 
@@ -50,6 +52,8 @@ def find_within(st, j, by_score, is_limited):
             if machine < 0:
                 break
             n_slots = min(slots_on(st, j, c, machine), n_left)
+            if REPLANS and st.w_job_one_per_node[j] and _has_slot(st, j, c, machine):
+                n_slots = 0
             if is_limited:
                 n_slots = min(n_slots, st.state_mach_limit[machine])
                 st.state_mach_limit[machine] -= n_slots
@@ -63,6 +67,15 @@ def find_within(st, j, by_score, is_limited):
     for other in range(first_component(st, j), min(c + 1, end)):
         give_back(st, other, n_left if other == c else 0)
     return fits
+
+
+@inlined
+def _has_slot(st, j, c, machine):
+    """Tell whether a component of gang `j` before `c` was given a slot on `machine`."""
+    for entry in range(st.w_slot0[first_component(st, j)], st.w_slot0[c]):
+        if st.state_held_machine[entry] == machine:
+            return True
+    return False
 
 
 @part
