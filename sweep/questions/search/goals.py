@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from sim.base.errors import InputError
 from sim.base.parameters import Between, Positive, check
 from sim.metrics import metric
+from sim.metrics.groups import split
+from sweep.grid import planner
 from sweep.grid.goal import Goal
 from sweep.grid.overrides import Assignment, Interval
 from sweep.stats import FIRST_SEEDS
@@ -207,7 +209,26 @@ def _metrics(key: str, names: Sequence[Any], n_max: int, lines: Assignments) -> 
                 "the metric that it compares, such as jct_mean_s",
                 rule="metric",
             )
+        _check_group(key, name, lines)
     return tuple(names)
+
+
+def _check_group(key: str, name: str, lines: Assignments) -> None:
+    """Refuse a metric of a group of jobs if the cells will have none by its key."""
+    grouped = split(name)
+    if "evaluator" in lines or grouped is None:
+        return
+    by_lines = [lines[by] for by in (planner.BY, "evaluator.by") if by in lines]
+    keys = [text for line in by_lines for value in line.values for text in _texts(value)]
+    if grouped[1] not in keys:
+        by = ",".join([*keys, grouped[1]])
+        raise InputError(
+            f"{key}={name} is of a group of jobs: give {planner.BY}={by} too", rule="metric"
+        )
+
+
+def _texts(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [str(item) for item in value or ()]
 
 
 def _refuse_others(group: str, lines: Assignments, allowed: Sequence[str]) -> None:

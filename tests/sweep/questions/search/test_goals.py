@@ -52,6 +52,11 @@ def test_no_goal(command: Command) -> None:
         ([CAPACITY, TARGET[1]], "target.at_most needs target.metric"),
         ([CAPACITY, "target.metric=jct_p98_s", TARGET[1]], "did you mean 'jct_p9"),
         ([CAPACITY, "target.metric=jct_p99_s,jct_mean_s", TARGET[1]], "takes one metric"),
+        ([CAPACITY, "target.metric=wait_p95_s.queue.a", TARGET[1]], "give metrics.by=queue too"),
+        (
+            [CAPACITY, "target.metric=wait_p95_s.queue.a", TARGET[1], "metrics.by=[user,width]"],
+            "give metrics.by=user,width,queue too",
+        ),
         ([CAPACITY, TARGET[0], "target.at_least=600"], "better lower.*give target.at_most"),
         ([CAPACITY, "target.metric=value_attained", TARGET[1]], "give target.at_least"),
         ([CAPACITY, TARGET[0], "target.at_most=soon"], "must be a number"),
