@@ -29,6 +29,14 @@ def apply(parts: Config, change: Change) -> Config:
     partition, factor = _parsed(change)
     rules: Mapping[str, Any] = parts["cluster"].get("partitions") or {}
     limited = [name for name, rule in rules.items() if (rule or {}).get(LONGEST)]
+    if not limited:
+        raise InputError(
+            f"{change.text}: no partition here has a time limit; give machines that name "
+            "partitions (docs/machines.md), and "
+            f"cluster.partitions={{{partition}: {{{LONGEST}: 86400}}}}, or read a site of Slurm's, "
+            "which has its own (docs/your_site.md)",
+            rule="unknown partition",
+        )
     if partition not in limited:
         raise InputError(
             f"{change.text}: {unknown('partition with a time limit', partition, limited)} "

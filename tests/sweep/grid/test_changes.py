@@ -195,6 +195,11 @@ def test_wrong_changes_say_what_is_right(word: str, message: str) -> None:
     assert not message.endswith("$") or error.value.message.endswith(message[:-1])
 
 
+def test_a_limit_without_partitions_says_what_it_needs() -> None:
+    with pytest.raises(InputError, match=r"max_time_s: 86400\}\}, or read a site"):
+        cells("policy=fifo", "trace=alibaba_synth", "what_if.limit=long:0.5")
+
+
 def test_windows_follow_their_machines() -> None:
     windows = (
         "cluster.outages=[{machine:[1,5],from_s:0,until_s:9},{machine:2,from_s:3,until_s:4}]",
