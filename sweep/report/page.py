@@ -173,7 +173,10 @@ def _first_plots(
         is_line = len(block.capacities) > 1
         figure["layout"]["showlegend"] = is_line
         where = f", {block.title}" if len(summary.blocks) > 1 else ""
-        note = "large marks: the best, or not told from it" if is_line else ""
+        notes = ["large marks: the best, or not told from it"] if is_line else []
+        if summary.baseline is not None and not np.isnan(block.paired).all():
+            notes.append(f"bars: 95% intervals of the difference from {summary.baseline}")
+        note = "; ".join(notes)
         drawn.append(plots.add(figure, f"{style(metric).label}{where}", note=note))
     return drawn, rest
 

@@ -282,7 +282,10 @@ def test_the_first_screen_has_the_answer(opened: Page) -> None:
 
 def test_the_first_plot_is_of_the_verdict_and_marks_the_best(opened: Page) -> None:
     assert opened.locator(".first .plot").count() == 1
-    assert (opened.locator(".first figcaption").text_content() or "").startswith("mean JCT")
+    caption = opened.locator(".first figcaption").text_content() or ""
+    assert caption.startswith("mean JCT")
+    note = opened.locator(".first").text_content() or ""
+    assert "bars: 95% intervals of the difference from fifo" in note
     sizes = opened.evaluate(
         """() => JSON.parse(document.querySelector("#figures").textContent)[0]
              .data.map((trace) => trace.marker.size)"""
