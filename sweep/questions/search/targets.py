@@ -37,6 +37,7 @@ from sweep.questions.search.threshold_search import (
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES, text
 from sweep.stats.done_jobs import FAILED, is_of_done_jobs
+from sweep.stats.metric_format import value_text
 
 N_FIRST = 5, 33
 """Smallest and largest number of first probes of a search."""
@@ -245,9 +246,10 @@ class TargetSearches:
             notes.append(f"not monotone: {count_text(max(missing))} misses the target{from_safe}")
         elif result.rises:
             below, above = result.rises[0]
+            means = [value_text(self._goal.metric, probes[n].mean) for n in (below, above)]
             notes.append(
-                f"not monotone: {probes[below].mean:.4g} at {count_text(below)}, but "
-                f"{probes[above].mean:.4g} at {count_text(above)}"
+                f"not monotone: {means[0]} at {count_text(below)}, but {means[1]} at "
+                f"{count_text(above)}"
             )
         shown = case.search.high if result.threshold is None else result.threshold
         if case.jobs_failed.get(shown):
