@@ -187,7 +187,7 @@ def test_what_the_verdict_speaks_of() -> None:
         ("question=" + "why " * 90, "up to 300 characters"),
         ("~question", "give question=VALUE"),
         ("~policy", "policy"),
-        ("launcher.kind=slurm", r"unknown launcher\.kind"),
+        ("launcher.kind=pbs", r"unknown launcher\.kind"),
         ("paths.results=3", "must be a folder"),
     ],
 )
