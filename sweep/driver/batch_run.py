@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+from sim.base import interrupt
 from sim.base.errors import InputError
 from sweep.driver import run_sweep
 from sweep.driver.run_sweep import Outcome, prepare_first
@@ -13,6 +14,7 @@ from sweep.execution.cell import Simulate
 from sweep.execution.on_slurm import batch_job
 from sweep.grid import overrides, remote_results
 from sweep.grid.request import Request
+from sweep.store import sync
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
 
@@ -45,6 +47,8 @@ def run(
     notes.grid(prepared, n_todo)
     job = batch_job.find_or_submit(settings.launcher, _words(request), settings.results)
     code = batch_job.follow(job)
+    interrupt.set_line(interrupt.LINE)
+    sync.fetch(settings.results)  # from an object store, if they are kept there
     if not (journal.is_complete() and folder.path.is_dir()):
         raise InputError(
             f"job {job.number} ended with exit code {code} before the sweep did: {job.stem}.err "

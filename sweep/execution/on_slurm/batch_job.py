@@ -35,8 +35,8 @@ _STATES = {
 class BatchJob:
     """A job that was submitted, and its files.
 
-    ``<stem>.json`` is what it runs, ``.sh`` its script, ``.err`` what it says, ``.ray`` what Ray
-    says, and ``.exit`` its exit code.
+    ``<stem>.json`` is what it runs, ``.sh`` its script, ``.job`` its number, ``.err`` what it says,
+    ``.ray`` what Ray says, and ``.exit`` its exit code.
     """
 
     number: str  # Slurm's
@@ -73,12 +73,11 @@ def find_or_submit(launcher: Mapping[str, Any], words: Sequence[str], results: P
         note(f"job {earlier.number} of the same sweep has not ended")
         return earlier
     stem.parent.mkdir(parents=True, exist_ok=True)
-    for suffix in (".exit", ".err", ".ray"):
+    for suffix in (".job", ".exit", ".err", ".ray"):
         stem.with_suffix(suffix).unlink(missing_ok=True)
     script = _script(launcher, stem)
     files.write_text(stem.with_suffix(".sh"), script)
-    workers = launcher["workers"]
-    _write(stem, {"words": [*words], "workers": workers, "job": None})
+    _write(stem, {"words": [*words], "workers": launcher["workers"]})
     done = subprocess.run(
         ["sbatch", "--parsable", stem.with_suffix(".sh")], capture_output=True, text=True
     )
@@ -86,7 +85,7 @@ def find_or_submit(launcher: Mapping[str, Any], words: Sequence[str], results: P
         reason = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
         raise InputError(f"sbatch refuses the job: {reason}", rule="no cluster")
     number = done.stdout.strip().split(";")[0]
-    _write(stem, {"words": [*words], "workers": workers, "job": number})
+    files.write_text(stem.with_suffix(".job"), number)
     note(f"job {number} is submitted; its files are {stem}.*")
     return BatchJob(number, stem)
 
@@ -173,17 +172,16 @@ def _write(stem: Path, record: Mapping[str, Any]) -> None:
 
 
 def read(stem: Path) -> dict[str, Any]:
-    """Read what a job is to run: ``words``, ``workers``, and its number as ``job``."""
+    """Read what a job is to run: ``words`` and ``workers``."""
     record: dict[str, Any] = json.loads(stem.with_suffix(".json").read_text(encoding="utf-8"))
     return record
 
 
 def _submitted(stem: Path) -> BatchJob | None:
     try:
-        number = read(stem)["job"]
-    except (OSError, ValueError, KeyError):
+        return BatchJob(stem.with_suffix(".job").read_text(), stem)
+    except OSError:
         return None
-    return None if number is None else BatchJob(str(number), stem)
 
 
 def _state(number: str) -> tuple[str, str]:
