@@ -41,8 +41,7 @@ def shown_policies(labels: Sequence[str], names: Names) -> dict[str, str]:
     """
     if names is None:
         return {label: label for label in labels}
-    chosen = [names] if isinstance(names, str) else names
-    shown = dict(chosen) if isinstance(chosen, Mapping) else {name: name for name in chosen}
+    shown = _by_name(names)
     for label in shown:
         if label not in labels:
             raise InputError(unknown("policy of this sweep", label, labels))
@@ -52,6 +51,12 @@ def shown_policies(labels: Sequence[str], names: Names) -> dict[str, str]:
             rule="names of policies",
         )
     return shown
+
+
+def _by_name(names: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Map what is chosen to the names by which it is shown."""
+    chosen = [names] if isinstance(names, str) else names
+    return dict(chosen) if isinstance(chosen, Mapping) else {name: name for name in chosen}
 
 
 def shown_panels(panels: Sequence[Panel], traces: Names) -> list[Panel]:
@@ -66,10 +71,8 @@ def shown_panels(panels: Sequence[Panel], traces: Names) -> list[Panel]:
     """
     if traces is None:
         return [*panels]
-    chosen = [traces] if isinstance(traces, str) else traces
-    names = dict(chosen) if isinstance(chosen, Mapping) else {name: name for name in chosen}
     shown = []
-    for trace, name in names.items():
+    for trace, name in _by_name(traces).items():
         ours = [p for p in panels if p.title == trace or p.title.startswith(f"{trace}, ")]
         if not ours:
             raise InputError(unknown("trace of this sweep", trace, [p.title for p in panels]))
