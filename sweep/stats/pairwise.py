@@ -15,10 +15,10 @@ from sim.base.errors import InputError, unknown
 from sweep.stats.arrange import ArrangedCells, arrange, by_capacity, is_counted, machines_text
 from sweep.stats.best import compare_metric, is_ratio
 from sweep.stats.common import Common
-from sweep.stats.inference import ALPHA, EXACT, FEW, MIN_PAIRS, ROUNDING, Paired, holm
+from sweep.stats.inference import ALPHA, BOOTSTRAP, EXACT, FEW, MIN_PAIRS, Paired, holm
 from sweep.stats.metric_format import p_text, value_text
 from sweep.stats.scope import Scope, scope_of
-from sweep.stats.sentence import gain_words, label_of, place_words
+from sweep.stats.sentence import ROUNDING, gain_words, label_of, place_words
 from sweep.stats.verdict import choose_metric
 
 
@@ -65,6 +65,13 @@ def pairwise(
         raise InputError(unknown("metric of these cells", metric, arranged.metrics))
     requested = metric or (config.get("verdict") or {}).get("metric")
     pairs = list(_pairs(arranged, (labels.index(policy), labels.index(other)), requested))
+    if config.get("is_fixed"):  # no seed can change anything: one is exact
+        pairs = [
+            dataclasses.replace(pair, paired=dataclasses.replace(pair.paired, test=EXACT))
+            if pair.paired.n == 1 and pair.paired.test == FEW
+            else pair
+            for pair in pairs
+        ]
     if not pairs:
         raise InputError(
             f"{policy} and {other} have no seed in common on which both have a result",
@@ -112,7 +119,7 @@ def _sentence(pair: Pair, policy: str, other: str, p: float, n_tests: int) -> st
     paired, label = pair.paired, label_of(pair.metric)
     n_all = pair.scope.n_all
     n_seeds = f"{paired.n} " + (f"of {n_all} " if n_all > paired.n else "")
-    n_seeds += "seeds" if n_all > 1 else "seed"
+    n_seeds += ("draw" if paired.test == BOOTSTRAP else "seed") + "s" * (n_all > 1)
     jobs = dataclasses.replace(pair.scope, lacking=(), n_seeds=n_all)
     tail = "".join(f"; {words}" for words in jobs.words())
     if math.isnan(paired.estimate):

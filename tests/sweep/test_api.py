@@ -19,6 +19,7 @@ import pytest
 import sweep
 from sim.base.errors import InputError
 from sweep.report import drawing
+from sweep.stats.pairwise import pairwise
 from sweep.store.cache import Cache
 from tests.sweep.small import Command, lose, set_json
 
@@ -89,6 +90,28 @@ def test_two_policies_in_a_sentence(ran: sweep.Sweep) -> None:
         ran.sentence("srpt", "lsa")
     with pytest.raises(InputError, match="unknown metric"):
         ran.sentence("srpt", "las", "jct_meen_s")
+
+
+def test_a_pair_whose_jobs_are_fixed_needs_no_test() -> None:
+    rows = [
+        {"policy": name, "trace": "t", "capacity": 1.0, "seed": seed, "status": "done"}
+        | {"jct_mean_s": value * (1 + 0.01 * seed * (name == "las"))}
+        for name, value in (("fifo", 20.0), ("las", 10.0))
+        for seed in range(3)
+    ]
+    config = {"swept": [], "baseline": None, "is_fixed": True}
+    single = pairwise(pa.Table.from_pylist(rows[:1] + rows[3:4]), config, "las", "fifo")
+    assert single == [
+        "t at capacity 1: las's mean JCT is 2.00 times shorter than fifo's on 1 seed."
+    ]
+    drawn = [{**row, "is_bootstrap": True} for row in rows]
+    (sentence,) = pairwise(
+        pa.Table.from_pylist(drawn), {**config, "is_fixed": False}, "las", "fifo"
+    )
+    assert "3 draws)" in sentence
+    nearly = [{**row, "jct_mean_s": 20.0 + 1e-10 * (row["policy"] == "las")} for row in rows]
+    (same,) = pairwise(pa.Table.from_pylist(nearly), config, "las", "fifo")
+    assert "las and fifo have the same mean JCT on 3 seeds" in same
 
 
 @pytest.mark.parametrize(
