@@ -193,7 +193,8 @@ def test_a_report_has_the_command(command: Command) -> None:
     """Of a baseline against the best policy; the command is that of the cells it names."""
     ran = command("policy=fifo,las,random", "capacity=0.5,1.0", "seed=0,1", "baseline=fifo")
     text = (ran.folder / "report.md").read_text()
-    match = re.search(r"python -m sweep show SWEEP (\d+) --why --against (\d+)", text)
+    name = re.escape(ran.folder.name)
+    match = re.search(rf"python -m sweep show {name} (\d+) --why --against (\d+)", text)
     assert match is not None
     rows_ = ran.rows
     slow, best = rows_[int(match[1])], rows_[int(match[2])]
