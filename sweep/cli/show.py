@@ -164,7 +164,7 @@ def _write_variant(folder: SweepFolder, words: Sequence[Assignment], gantt: int 
     name = "--".join([folder.sweep, *(line.text for line in words)])
     other = SweepFolder(folder.results / REPORTS / re.sub(r"[^\w.=,-]", "_", name))
     other.replace(FINDINGS, folder.findings())
-    sweep = Finished(other, cells, config, folder.provenance())
+    sweep = Finished(other, cells, config, folder.provenance(), name=folder.sweep)
     driver.write_report(sweep, cache=cache, gantt=gantt)
     other.commit()
     return _print_paths(other)

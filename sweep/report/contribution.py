@@ -22,6 +22,7 @@ class Finished:
     provenance: Mapping[str, Any]
     recorded: SweepFolder | None = None
     """Folder of which this is made anew: what followed from other sweeps is in its verdict."""
+    name: str = ""  # of the sweep that has the cells, where the folder is that of another report
 
 
 @dataclass(frozen=True)

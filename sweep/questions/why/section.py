@@ -22,7 +22,8 @@ def build_section(sweep: Finished) -> Section | None:
     if pair is None:
         return None
     (row, mine), (other, best) = pair
-    command = f"python -m sweep show {sweep.folder.sweep} {row} --why --against {other}"
+    name = sweep.name or sweep.folder.sweep
+    command = f"python -m sweep show {name} {row} --why --against {other}"
     sentence = (
         f"Which jobs does {mine} lose against {best}, and behind whom did they wait? `{command}` "
         "runs both cells again and says so, with a page and both timelines."

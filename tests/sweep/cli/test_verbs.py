@@ -414,8 +414,12 @@ class TestReport:
         assert every_file(ran.folder) == before
         fake_engine(monkeypatch)
         other = fake(*grid, "baseline=srpt", "metrics=jct_mean_s,jct_speedup_mean").folder
-        for name in ("table.md", "against_baseline.parquet"):
-            assert (markdown.parent / name).read_bytes() == (other / name).read_bytes()
+        same = "against_baseline.parquet"
+        assert (markdown.parent / same).read_bytes() == (other / same).read_bytes()
+        table = (markdown.parent / "table.md").read_text(encoding="utf-8")
+        assert f"show {ran.folder.name} 0 --why" in table  # the cells are that sweep's
+        renamed = table.replace(ran.folder.name, other.name)
+        assert renamed == (other / "table.md").read_text(encoding="utf-8")
         assert "against srpt" in page.read_text(encoding="utf-8").lower()
 
     def test_with_all_metrics(self, fake: Command, ran: Ran) -> None:
