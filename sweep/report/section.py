@@ -41,7 +41,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Section:
-    """Sentences, then tables, then plots (on the page only)."""
+    """Sentences, a command, then tables, then plots (on the page only)."""
 
     id: str
     title: str
@@ -52,6 +52,7 @@ class Section:
     is_answer: bool = False  # shown before all else, in place of the verdict
     question: str = ""  # that it answers, with {jobs} and {policies}
     n_column_notes: int = 0  # its first notes, which explain columns of its tables
+    command: str = ""  # one line for a shell, as it is typed
 
     @property
     def has_text(self) -> bool:
@@ -76,6 +77,7 @@ def to_markdown(section: Section, level: int = 2) -> str:
         return ""
     lines = [f"{'#' * level} {escape_markdown(section.title)}", ""]
     lines += [escape_markdown(sentence) + "  " for sentence in section.sentences]
+    lines += ["", f"    {section.command}"] if section.command else []
     for table in section.tables:
         lines += ["", escape_markdown(table.caption), ""] if table.caption else [""]
         lines.append(table_model.to_markdown(table.model).rstrip())
@@ -90,6 +92,8 @@ def print_section(section: Section, console: Console) -> None:
     print_line(console, section.title, "bold underline")
     for sentence in section.sentences:
         print_line(console, sentence, "bold" if section.is_answer else "")
+    if section.command:
+        print_line(console, f"  {section.command}")
     for table in section.tables:
         print_line(console, "")
         if table.caption:

@@ -25,10 +25,10 @@ def build_section(sweep: Finished) -> Section | None:
     name = sweep.name or sweep.folder.sweep
     command = f"python -m sweep show {name} {row} --why --against {other}"
     sentence = (
-        f"Which jobs does {mine} lose against {best}, and behind whom did they wait? `{command}` "
-        "runs both cells again and says so, with a page and both timelines."
+        f"Which jobs does {mine} lose against {best}, and behind whom did they wait? This runs "
+        "both cells again and says so, with a page and both timelines:"
     )
-    return Section("why", "Why does it lose?", (sentence,))
+    return Section("why", "Why does it lose?", (sentence,), command=command)
 
 
 def _pair(sweep: Finished) -> tuple[tuple[int, str], tuple[int, str]] | None:

@@ -194,10 +194,13 @@ def test_a_report_has_the_command(command: Command) -> None:
     ran = command("policy=fifo,las,random", "capacity=0.5,1.0", "seed=0,1", "baseline=fifo")
     text = (ran.folder / "report.md").read_text()
     name = re.escape(ran.folder.name)
-    match = re.search(rf"python -m sweep show {name} (\d+) --why --against (\d+)", text)
+    match = re.search(
+        rf"^    (python -m sweep show {name} (\d+) --why --against (\d+))$", text, re.M
+    )
     assert match is not None
+    assert f">{match[1]}</pre>" in (ran.folder / "report.html").read_text()
     rows_ = ran.rows
-    slow, best = rows_[int(match[1])], rows_[int(match[2])]
+    slow, best = rows_[int(match[2])], rows_[int(match[3])]
     comparable = [row for row in rows_ if (row["capacity"], row["seed"]) == (0.5, 0)]
     assert best["jct_mean_s"] == min(row["jct_mean_s"] for row in comparable)
     assert (slow["capacity"], slow["seed"]) == (best["capacity"], best["seed"]) == (0.5, 0)
