@@ -325,12 +325,16 @@ def _not_told_apart(sweep: Sweep) -> list[str]:
 
 
 def _oracle(sweep: Sweep) -> list[str]:
-    """Quote the first verdict that says what knowing the truth would be worth."""
-    verdict = next((verdict for verdict in sweep.verdicts if verdict.words.oracle), None)
-    if verdict is None:
+    """Quote of each trace the first verdict that says what knowing the truth would be worth."""
+    first = {verdict.trace: verdict for verdict in reversed(sweep.verdicts) if verdict.words.oracle}
+    shown = [verdict for verdict in sweep.verdicts if first.get(verdict.trace) is verdict]
+    where, is_one = _where(sweep), len(sweep.verdicts) == 1
+    quotes = [("" if is_one else f"{where(v)}, ") + v.words.oracle for v in shown[:2]]
+    if not quotes:
         return []
-    place = f"{_where(sweep)(verdict)}, " if len(sweep.verdicts) > 1 else ""
-    return [f"Not counted, as nobody can run it: {place}{verdict.words.oracle}."]
+    n_more = len(shown) - 2
+    more = f"; and in {n_more} more trace{'s' * (n_more != 1)}" if n_more > 0 else ""
+    return [f"Not counted, as nobody can run it: {'; '.join(quotes)}{more}."]
 
 
 # ---- cost

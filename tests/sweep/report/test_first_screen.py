@@ -130,3 +130,14 @@ def test_costs_are_said_where_machines_have_a_price() -> None:
     costs = parts(priced)["What it costs"]
     assert costs.startswith("5 machines cost 3,650 a month and 10 machines cost 7,300 a month.")
     assert "No price is given" not in costs
+
+
+def test_an_oracle_is_named_for_each_trace() -> None:
+    cells = frames.frame(seeds=range(6), capacities=[0.5, 1.0], traces=["logged", "drawn", "third"])
+    oracle = frames.with_knowledge(cells, fifo="nothing", sjf="nothing", las="nothing", srpt="true")
+    sure = parts(oracle)["How sure"]
+    assert sure.count("Not counted, as nobody can run it") == 1
+    (line,) = [line for line in sure.split(". ") if line.startswith("Not counted")]
+    assert line.count("logged") == line.count("drawn") == 1 and "third" not in line
+    assert line.count("srpt") == 2 and "; and in 1 more trace." in sure
+    assert "Not counted" not in parts(cells)["How sure"]
