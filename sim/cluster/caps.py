@@ -7,7 +7,7 @@ groups of a workload's jobs are in `sim.cluster.cap_groups`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,19 @@ class Cap:
                 number = number.get(value, number.get(OTHER))
         return None if number is None else float(number)
 
+    def may_count(self, values: Mapping[str, Collection[str]]) -> bool:
+        """Tell whether a job with some of these values, by key, could be under the cap.
+
+        Keys without an entry may have any value.
+        """
+        chosen = self.where or {}
+        if any(value not in values.get(key, (value,)) for key, value in chosen.items()):
+            return False
+        tables: list[Any] = [self.at_most]
+        for key in self.by:
+            tables = [entry for table in tables for entry in _entries(table, values.get(key))]
+        return any(entry is not None for entry in tables)
+
     @property
     def resource(self) -> str | None:
         """The resource that it counts, None for jobs, nodes and licences."""
@@ -162,6 +175,15 @@ def accounts_above(account: str, above: Mapping[str, str]) -> list[str]:
     while path[-1] in above:
         path.append(above[path[-1]])
     return path
+
+
+def _entries(at_most: Any, values: Collection[str] | None) -> list[Any]:
+    """Return what a table has for these values of a key, None for any."""
+    if not isinstance(at_most, Mapping):
+        return [at_most] if values is None or len(values) else []
+    if values is None:
+        return [*at_most.values()]
+    return [at_most.get(value, at_most.get(OTHER)) for value in values]
 
 
 def _with_texts(at_most: Any) -> Any:

@@ -7,9 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sim.base.text import printable
+from sim.cluster.caps import Cap, accounts_above, parse_accounts
 from sim.cluster.cluster import Cluster
 from sweep.execution.plan import PlannedCell, PreparedGrid
 from sweep.grid import cluster_size, what_ifs
+from sweep.grid.cluster_checks import ACCOUNTS, LIMITS
 from sweep.grid.grid import build_policy
 from sweep.stats import reading
 
@@ -65,6 +67,7 @@ def traces(prepared: PreparedGrid, names: Collection[str] | None = None) -> None
         lines += [f"  {line}" for line in (log.lines if log else ())]
     lines += _overloads(prepared, loaded)
     lines += [line for cell in loaded if (line := _never_waits(prepared, cell))]
+    lines += [line for cell in loaded for line in _unused_limits(prepared, cell)]
     lines += [line for cell in loaded if (line := _missing_history(prepared, cell))]
     for line in dict.fromkeys(lines):
         note(line)
@@ -128,6 +131,32 @@ def _never_waits(prepared: PreparedGrid, planned: PlannedCell) -> str:
         f"most {peaks[resource]:,.0f} {unit} in use at once), so policies are alike at "
         f"{_listed(words, len(above))}; give capacity={needed[resource] / 2:.2g}, say"
     )
+
+
+def _unused_limits(prepared: PreparedGrid, planned: PlannedCell) -> list[str]:
+    """Name the rows of the cluster's limits under which no job of the workload is."""
+    cluster = planned.cell.cluster
+    values = dict(prepared.inputs.describe(planned.workload).get("values", {}))
+    if not values or not cluster.get(LIMITS):
+        return []
+    above = parse_accounts(cluster.get(ACCOUNTS))
+    values.pop("partition", None)  # jobs that name none are in the default one
+    accounts = values.get("account", ())
+    if accounts:
+        values["account"] = [
+            name for account in accounts for name in accounts_above(account, above)
+        ]
+    rows = [Cap.parse(row, f"limits[{i}]") for i, row in enumerate(cluster[LIMITS])]
+    return [
+        f"  {_world(planned)}: no job is under cluster.{row.name}; they have "
+        + "; ".join(
+            f"{key} {_listed(values[key][:N_SHOWN], len(values[key])) or 'none'}"
+            for key in dict.fromkeys((*row.by, *(row.where or {})))
+            if key in values
+        )
+        for row in rows
+        if not row.may_count(values)
+    ]
 
 
 def _shares(amounts: Mapping[str, float], cluster: Cluster) -> dict[str, float]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 N_FIRST_JOBS = 3
+MAX_VALUES = 1000
+"""Largest number of values of a key that the description of a workload lists."""
 ANSWER = "answer"
 
 ClusterConfig = tuple[Mapping[str, Any], float]
@@ -206,5 +208,15 @@ def describe(workload: Workload) -> dict[str, Any]:
     if workload.n_stages <= MAX_STAGES:
         description["peaks"] = peak_demands(workload)
         description["busy"] = amounts_for_load(workload.inflow, 1.0)
+    description["values"] = _values_of_keys(workload)
     plain: dict[str, Any] = json.loads(canonical(description))  # as it will be read back
     return plain
+
+
+def _values_of_keys(workload: Workload) -> dict[str, list[str]]:
+    """Return the values of jobs by key of limits, of keys with at most `MAX_VALUES`."""
+    from sim.cluster.caps import KEYS  # loads Arrow, as any workload has
+
+    columns = {key: workload.jobs[key] for key in KEYS if key in workload.jobs.column_names}
+    values = {key: column.unique().to_pylist() for key, column in columns.items()}
+    return {key: [*map(str, v)] for key, v in values.items() if len(v) <= MAX_VALUES}

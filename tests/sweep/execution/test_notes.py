@@ -45,3 +45,31 @@ def test_a_load_of_one_or_more_is_said_before_the_run(fake: Command) -> None:
     assert "offered load" not in sized.err
     report = (sized.folder / "report.html").read_text()
     assert "at 1 or more waits grow as long as jobs come" in report
+
+
+def test_limits_that_no_job_has_are_said(fake: Command) -> None:
+    jobs = [
+        {"submit_s": k, "user": user, "account": "optics", "stages": [{"durations_s": [9.0]}]}
+        for k, user in enumerate(("ann", "bob"))
+    ]
+    Workload.from_jobs(jobs).write(fake.trace)
+    used = (
+        "{of: running_jobs, by: [user], at_most: {ann: 1}}",
+        "{of: running_jobs, by: [account], at_most: {physics: 2}}",  # above optics
+        "{of: running_jobs, by: [user], at_most: 2}",
+        "{of: running_jobs, by: [account, user], at_most: {optics: {*: 2, eve: 1}}}",
+    )
+    unused = (
+        "{of: running_jobs, by: [user], at_most: {eve: 1}}",
+        "{of: running_jobs, by: [user], at_most: 1, where: {account: maths}}",
+        "{of: running_jobs, by: [account, user], at_most: {optics: {eve: 1}}}",
+    )
+    accounts = "cluster.accounts={optics: physics}"
+    err = fake("policy=fifo", f"cluster.limits=[{', '.join((*used, *unused))}]", accounts).err
+    lines = [line for line in err.splitlines() if "no job is under" in line]
+    start = "  parquet: no job is under cluster.limits"
+    assert lines == [
+        f"{start}[4]; they have user ann, bob",
+        f"{start}[5]; they have user ann, bob; account optics, physics",
+        f"{start}[6]; they have account optics, physics; user ann, bob",
+    ]
