@@ -55,6 +55,11 @@ def take(
         If a value is out of its range.
     """
     settings = {}
+    alone = [lines[key] for key in SETTINGS if key in lines]
+    if alone and not any(is_key(key) for key in lines):
+        raise InputError(
+            f"{alone[0].text} goes with a change, such as what_if.load=1.3", rule="wrong type"
+        )
     for key in SETTINGS:
         line = lines.pop(key, None)
         settings[key] = (

@@ -52,7 +52,7 @@ def test_each_change_is_tried_by_itself_beside_today() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "message"),
+    ("words", "message"),
     [
         ("what_if.load=0", "must be a number above 0"),
         ("what_if.faster=x", "must be a number above 0"),
@@ -64,12 +64,14 @@ def test_each_change_is_tried_by_itself_beside_today() -> None:
         ("what_if.add=a:swf:none", "added to parquet: trace.path=none: no such file"),
         ("what_if.add=a:swf:s4://b/c", "added to parquet: .*unknown scheme 's4'"),
         ("what_if.laod=2", "did you mean 'what_if.load'"),
-        ("what_if.restore=jct_speedup_mean", "compares with a baseline"),
+        ("what_if.load=2 what_if.restore=jct_speedup_mean", "compares with a baseline"),
+        ("what_if.restore=null", "what_if.restore=null goes with a change"),
+        ("what_if.together=true", "what_if.together=true goes with a change"),
     ],
 )
-def test_wrong_changes_say_what_is_right(word: str, message: str) -> None:
+def test_wrong_changes_say_what_is_right(words: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        cells(*LOG, word)
+        cells(*LOG, *words.split())
 
 
 def test_an_added_trace_is_any_that_a_cell_can_have(
