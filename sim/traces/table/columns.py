@@ -26,7 +26,9 @@ REQUIRED = frozenset({*TIMES, "run_s"})
 """Columns of which a job needs some: these can't be left out at will."""
 _RAN = {"run_s", "start_s", "end_s"}
 """Two of them give the third."""
-_OTHER_NAMES = {"mem": ("mem_gib",), "parent_id": ("parent_job_id",)}
+_OTHER_NAMES = {
+    "limit_s": ("requested_s",), "mem": ("mem_gib",), "parent_id": ("parent_job_id",),
+}  # fmt: skip
 """Further names under which a column is read without being chosen."""
 _PATTERNS = {
     column: re.compile(pattern)

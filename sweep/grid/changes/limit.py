@@ -1,6 +1,8 @@
 """Another time limit of a partition: ``long:0.5`` is half of what it is.
 
-Jobs that asked for more ask for the new limit, and end there if limits are enforced.
+Jobs that asked for more ask for the new limit, and end there if limits are enforced. Where the
+cluster's partitions have no limits, it is a queue of the log, and the limit is the longest time
+that its jobs ask for.
 """
 
 from __future__ import annotations
@@ -30,13 +32,8 @@ def apply(parts: Config, change: Change) -> Config:
     rules: Mapping[str, Any] = parts["cluster"].get("partitions") or {}
     limited = [name for name, rule in rules.items() if (rule or {}).get(LONGEST)]
     if not limited:
-        raise InputError(
-            f"{change.text}: no partition here has a time limit; give machines that name "
-            "partitions (docs/machines.md), and "
-            f"cluster.partitions={{{partition}: {{{LONGEST}: 86400}}}}, or read a site of Slurm's, "
-            "which has its own (docs/your_site.md)",
-            rule="unknown partition",
-        )
+        options: Config = {"by": "queue", "changed": partition, "factor": factor}
+        return with_transform(parts, _TRANSFORM, options)
     if partition not in limited:
         raise InputError(
             f"{change.text}: {unknown('partition with a time limit', partition, limited)} "
@@ -74,7 +71,9 @@ def note(
 def limit_note(done: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
     """Say how many jobs asked for more than a limit, and how many ran for longer."""
     n_more, n_cut, n_jobs = done["asked_for_more"], done["ran_longer"], done["jobs"]
-    text = f"{n_more:,} of {n_jobs:,} jobs of {done[_TRANSFORM]} asked for more than the new limit"
+    limit = f", {done['limit_s']:,.0f} s" if "limit_s" in done else ""
+    name = done[_TRANSFORM]
+    text = f"{n_more:,} of {n_jobs:,} jobs of {name} asked for more than the new limit{limit}"
     if not n_more:
         return f"{text}."
     ends = (

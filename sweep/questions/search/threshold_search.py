@@ -27,6 +27,9 @@ Status = Literal["met", "never", "always"]
 CLOSE = 1.12
 """Smallest ratio of neighbours among the first probes: a dip wider than that is seen."""
 
+N_NEIGHBOURS = 2
+"""Numbers above an answer that are probed, too, a tolerance apart each."""
+
 MIN_RISE = 0.01
 """Relative increase below which a metric that gets worse still counts as monotone."""
 
@@ -86,8 +89,11 @@ class ThresholdSearch:
             for n, probe in sorted(self.probes.items())
             if not probe.is_done
         ]
-        gaps = repeats or self._gaps(self._edges()) or self._gaps(self._dips())
-        return repeats or [((below + above) // 2, self.seeds[0]) for below, above in gaps]
+        if repeats:
+            return repeats
+        gaps = self._gaps(self._edges()) or self._gaps(self._dips())
+        between = [(below + above) // 2 for below, above in gaps]
+        return [(n, self.seeds[0]) for n in between or self._neighbours()]
 
     def record(self, n: int, values: Sequence[float]) -> None:
         """Record the metric at a number: the values of all seeds so far, in their order."""
@@ -132,6 +138,23 @@ class ThresholdSearch:
         """Return neighbours between which a metric that is not monotone may meet the target."""
         result = self.result()
         return [pair for pair in result.rises if pair[1] < (result.threshold or self.high + 1)]
+
+    def _neighbours(self) -> list[int]:
+        """Return the next numbers above the least from which all probes meet the target.
+
+        They tell whether the metric stays there; after `N_NEIGHBOURS` of them miss it is enough.
+        """
+        result = self.result()
+        if result.safe is None or result.threshold is None:
+            return []
+        missing = [
+            n for n, probe in self.probes.items() if n > result.threshold and not probe.is_met
+        ]
+        if len(missing) >= N_NEIGHBOURS:
+            return []
+        step = max(1, self.max_gap(result.safe))
+        numbers = range(result.safe + step, self.high + 1, step)[:N_NEIGHBOURS]
+        return [n for n in numbers if n not in self.probes]
 
     def _gaps(self, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         return [(below, above) for below, above in pairs if above - below > self.max_gap(above)]

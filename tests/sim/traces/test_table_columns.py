@@ -40,6 +40,12 @@ def test_all_columns_find_their_place(tmp_path):
     assert all(entry["left_out"] == entry["changed"] == 0 for entry in account.values())
 
 
+def test_columns_of_a_workload_are_read_under_their_names(tmp_path):
+    w = read_both(tmp_path, "submit_s,run_s,cpus,requested_s\n0,60,1,90\n1,60,1,0\n")
+    assert w.jobs["requested_s"].to_pylist() == [90.0, None]
+    assert warnings_of(w) == ""
+
+
 def test_demands_are_shared_out_among_nodes_without_rounding(tmp_path):
     text = "submit_s,run_s,cpus,gpus,mem,nodes\n0,3600,10,5,40G,4\n1,3600,33,0,64,32\n"
     w = read_both(tmp_path, text)

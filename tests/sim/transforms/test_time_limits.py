@@ -63,8 +63,25 @@ def test_a_loop_over_jobs_finds_the_same(seed):
     assert by_qos == expected
 
 
+def test_a_part_of_the_longest_time_that_jobs_of_a_queue_request():
+    of_long = [job(requested_s, 90) | {"queue": "long"} for requested_s in (100, 70, None, 10)]
+    jobs = [*of_long[:3], job(200, 90) | {"queue": "a|long"}, *of_long[3:]]
+    short = limit_time(sim.Workload.from_jobs(jobs), "queue", "long", factor=0.5)
+    assert requested(short) == [50, 50, None, 200, 10]
+    assert short.meta["transforms"] == [
+        {"limit_time": "long", "jobs": 4, "limit_s": 50.0, "asked_for_more": 2, "ran_longer": 2}
+    ]
+
+
 def test_what_it_refuses():
     w = sim.Workload.from_jobs([job(100, 90, "long")])
+    with pytest.raises(InputError, match="give limits_s, or a factor"):
+        limit_time(w, "partition", "long")
+    with pytest.raises(InputError, match="give limits_s, or a factor"):
+        limit_time(w, "partition", "long", {"long": 50}, factor=0.5)
+    silent = sim.Workload.from_jobs([job(None, 90) | {"queue": "q"}])
+    with pytest.raises(InputError, match="no job of queue q requests a time"):
+        limit_time(silent, "queue", "q", factor=0.5)
     with pytest.raises(InputError, match="did you mean 'long'"):
         limit_time(w, "partition", "lon", {"lon": 50})
     plain = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}])

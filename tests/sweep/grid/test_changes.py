@@ -10,7 +10,7 @@ from sim.base.errors import InputError
 from sweep.grid import what_ifs
 from sweep.grid.changes import CHANGES, times
 from sweep.grid.grid import Cell
-from tests.sweep.grid.test_planner import cells
+from tests.sweep.grid.test_planner import LOG, cells
 
 KINDS = (
     "cluster.shape=[{class:c-ib,count:2,cpu:16,partitions:[batch*,long]},"
@@ -92,6 +92,13 @@ def test_a_limit_is_a_rule_and_what_jobs_ask_for() -> None:
     }  # fmt: skip
     longer = changed("what_if.limit=long:2").cluster["partitions"]["long"]
     assert (longer["max_time_s"], longer["default_time_s"]) == (7200, 3000)
+
+
+def test_without_limits_of_partitions_it_is_the_queue_of_a_log() -> None:
+    (cell,) = cells(*LOG, "what_if.limit=wide:0.5", "what_if.today=false")
+    assert cell.cluster["partitions"] is None
+    options = {"by": "queue", "changed": "wide", "factor": 0.5}
+    assert cell.trace["after"] == [{"limit_time": options}]
 
 
 def test_the_jobs_of_a_group_and_of_accounts_below() -> None:
@@ -193,11 +200,6 @@ def test_wrong_changes_say_what_is_right(word: str, message: str) -> None:
     with pytest.raises(InputError, match=message.removesuffix("$")) as error:
         cells(*SITE, word)
     assert not message.endswith("$") or error.value.message.endswith(message[:-1])
-
-
-def test_a_limit_without_partitions_says_what_it_needs() -> None:
-    with pytest.raises(InputError, match=r"max_time_s: 86400\}\}, or read a site"):
-        cells("policy=fifo", "trace=alibaba_synth", "what_if.limit=long:0.5")
 
 
 def test_windows_follow_their_machines() -> None:

@@ -138,6 +138,8 @@ def test_an_oracle_is_named_for_each_trace() -> None:
     sure = parts(oracle)["How sure"]
     assert sure.count("Not counted, as nobody can run it") == 1
     (line,) = [line for line in sure.split(". ") if line.startswith("Not counted")]
-    assert line.count("logged") == line.count("drawn") == 1 and "third" not in line
-    assert line.count("srpt") == 2 and "; and in 1 more trace." in sure
+    assert line.count("logged") == line.count("drawn") == 1
+    assert "third" not in line
+    assert line.count("srpt") == 2
+    assert "; and in 1 more trace." in sure
     assert "Not counted" not in parts(cells)["How sure"]

@@ -232,3 +232,21 @@ def test_students_interval() -> None:
     assert (mean, half) == (3.0, pytest.approx(2.776445 * 2.5**0.5 / 5**0.5, rel=1e-6))
     assert mean_and_half([7.0], 0.95) == (7.0, 0.0)
     assert mean_and_half([7.0, 7.0], 0.95) == (7.0, 0.0)
+
+
+@pytest.mark.parametrize("missing", [(), (324,), (325,), (324, 325), (330,), (*range(324, 330),)])
+def test_neighbours_of_an_answer_are_probed(missing: tuple[int, ...]) -> None:
+    """Numbers just above the least that meets the target, and what lies above those that miss."""
+    search = ThresholdSearch(100, 1000, 10.0, True, (1,), lambda _: 1, 9)
+    tried: list[int] = []
+    while probes := search.next_probes():
+        for n, _ in probes:
+            tried.append(n)
+            search.record(n, [5.0 if n >= 323 and n not in missing else 20.0])
+    result = search.result()
+    met = [n for n in tried if n >= 323 and n not in missing]
+    assert result.threshold == min(met)
+    assert {min(met) + 1, min(met) + 2} <= set(tried)
+    last = max((n for n in tried if n not in met), default=0)
+    assert result.safe == min(n for n in met if n > last)
+    assert len(tried) == len(set(tried)) < 30
