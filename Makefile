@@ -57,7 +57,7 @@ STREAMED = $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,+)
 # what all workers import is compiled once, before they start
 test-main: $(READY)
 	@$(BIN)/python -m pytest $(TESTS) -q --collect-only >/dev/null || :
-	$(STREAMED)NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long and not shipped"
+	$(STREAMED)NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal --durations=40 -m "not long and not shipped"
 
 # what a change of anything may break, within three minutes: engine, grid, store, a policy of each
 # kind (tests/conftest.py), and names
@@ -77,7 +77,7 @@ test-long: $(READY)
 # tests; those elsewhere that need it are skipped, and say so (`tests/without.py`)
 test-without: $(READY)
 	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m tests.without $(ROOM) \
-		-n $(WORKERS) --dist worksteal -m "not long and not shipped"
+		-n $(WORKERS) --dist worksteal --durations=40 -m "not long and not shipped"
 
 # plan each experiment and run one seed of it: no cell may fail (two to three hours)
 test-experiments: $(READY)

@@ -37,7 +37,7 @@ TRACE_SHARES = "trace"
 _LABEL = "label"  # an optional key of slow periods: other labels draw other periods
 _FLAGS = ("known", "drain")
 """Optional keys of outages (`sim.cluster.faults.draw_outages`)."""
-_KEYS = (
+KEYS = (
     "shape",
     "count",
     "load",
@@ -65,7 +65,7 @@ _MODES = ("global", "hard", "weighted")
 
 def check(config: Mapping[str, Any]) -> None:
     """Refuse a cluster that can't be built for any workload."""
-    _check_keys("cluster", config, _KEYS)
+    _check_keys("cluster", config, KEYS)
     shape, count = config.get("shape"), config.get("count")
     _check_partitions(config)
     if isinstance(shape, list):

@@ -157,7 +157,8 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
                     parts = _apply(parts, line, whole=True)
             for key in swept_keys:
                 if key != "cluster" and key.startswith("trace.") == is_of_trace:
-                    parts = config_tree.with_value(parts, key, labels[key])
+                    add = _is_left_out(parts, key)
+                    parts = config_tree.with_value(parts, key, labels[key], add=add)
             if is_of_trace and parts["cluster"].get("shape") == traces.FROM_TRACE:
                 parts = traces.with_own_cluster(parts, request.settings.traces)
         if request.bootstrap is not None:
@@ -181,7 +182,30 @@ def _apply(config: Config, line: Assignment, *, whole: bool = False) -> Config:
     key = line.key if whole else _inner(line.key)
     if line.kind == "delete":
         return config_tree.without(config, key)
-    return config_tree.with_value(config, key, line.value, add=line.kind == "add" or not whole)
+    add = line.kind == "add" or not whole or _is_left_out(config, key)
+    return config_tree.with_value(config, key, line.value, add=add)
+
+
+def _is_left_out(config: Config, key: str) -> bool:
+    """Tell whether it is a key of clusters, or an option of this trace, that its file leaves out.
+
+    Options of one's own need not list what they do not use.
+    """
+    head, _, inner = key.partition(".")
+    if head not in ("cluster", "trace") or not inner:
+        return False
+    try:
+        config_tree.get(config, key)
+    except KeyError:
+        pass
+    else:
+        return False
+    own, name = config[head], inner.partition(".")[0]
+    known = {*own, *(cluster_checks.KEYS if head == "cluster" else traces.option_names(own))}
+    if name not in known:
+        message = unknown("key", key, [f"{head}.{other}" for other in sorted(known)])
+        raise InputError(message, rule="unknown key")
+    return True
 
 
 def _inner(key: str) -> str:

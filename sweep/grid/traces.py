@@ -166,6 +166,11 @@ def source(trace: Mapping[str, Any]) -> tuple[Callable[..., Workload], dict[str,
     return plugins.function(name, own), module.options(name, own)
 
 
+def option_names(trace: Mapping[str, Any]) -> set[str]:
+    """Return the keys that a trace of this format, or of this generator, may have."""
+    return {*GENERIC_KEYS, *source(trace)[1]}
+
+
 def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
     """Load or draw the workload, cut it to its window, apply transforms, stretch its arrivals."""
     local = with_paths(trace, lambda path: str(remote.local_path(path)))

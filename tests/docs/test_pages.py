@@ -30,6 +30,7 @@ PAGES = (
     pytest.param("your_own_trace.md", marks=pytest.mark.long),
     pytest.param("mlflow_server.md", marks=pytest.mark.long),
     pytest.param("your_site.md", marks=pytest.mark.long),
+    pytest.param("gpu_training.md", marks=pytest.mark.long),
     *(pytest.param(f"{name}.md", marks=pytest.mark.long) for name in STORIES),
 )
 

@@ -33,7 +33,7 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
         if _is_array(columns, j):
             cure = (
                 "its stages do not depend on each other, as those of an array that is one job: "
-                "make its elements jobs (logs of Slurm: +trace.arrays=jobs)"
+                "make its elements jobs (logs of Slurm: trace.arrays=jobs)"
             )
         raise InputError(
             f"the policy reserves room for rigid jobs, and the job in row {j} is none: it has "

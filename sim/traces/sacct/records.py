@@ -35,7 +35,7 @@ from sim.workload.workload import Workload
 THROTTLED = "array with a limit on its running elements (%): not read, as it is one job"
 LOGGED = "field of sacct: "
 """Prefix of columns of ``jobs`` that are as in the log."""
-GPU_TYPES = "GPU models: not read into runs_on; +trace.gpu_types=true"
+GPU_TYPES = "GPU models: not read into runs_on; trace.gpu_types=true"
 
 
 def build_workload(

@@ -196,11 +196,11 @@ def _unread(audit: Audit, workload: Workload) -> str:
     if len(audit.pools) > 1 and held_resources(workload):
         return (
             f"The audit goes by {' and '.join(names)}, too, and no simulation does: tasks do not "
-            "demand them (+trace.tasks=nodes reads them)."
+            "demand them (trace.tasks=nodes reads them)."
         )
     return (
         f"The audit goes by CPUs alone: {' and '.join(names)} of the log are not read "
-        "(+trace.tasks=nodes reads them), so a job that waited for them counts as one that fitted."
+        "(trace.tasks=nodes reads them), so a job that waited for them counts as one that fitted."
     )
 
 

@@ -64,8 +64,8 @@ def test_a_loop_over_jobs_finds_the_same(seed):
 
 
 def test_a_part_of_the_longest_time_that_jobs_of_a_queue_request():
-    of_long = [job(requested_s, 90) | {"queue": "long"} for requested_s in (100, 70, None, 10)]
-    jobs = [*of_long[:3], job(200, 90) | {"queue": "a|long"}, *of_long[3:]]
+    long_jobs = [job(requested_s, 90) | {"queue": "long"} for requested_s in (100, 70, None, 10)]
+    jobs = [*long_jobs[:3], job(200, 90) | {"queue": "a|long"}, *long_jobs[3:]]
     short = limit_time(sim.Workload.from_jobs(jobs), "queue", "long", factor=0.5)
     assert requested(short) == [50, 50, None, 200, 10]
     assert short.meta["transforms"] == [

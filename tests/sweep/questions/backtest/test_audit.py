@@ -267,7 +267,7 @@ def test_resources_that_are_not_read_are_named() -> None:
     account = {"gpu_s": {"by_option": 5.0}, "mem_gib_s": {"by_option": 0.0}}
     w = log([(0, 0, 100, 2), (10, 100, 200, 2)]).with_meta({"report": {"account": account}})
     sentences = audit(w, sim.Cluster.slots(2)).sentences
-    assert any("GPUs of the log are not read (+trace.tasks=nodes" in text for text in sentences)
+    assert any("GPUs of the log are not read (trace.tasks=nodes" in text for text in sentences)
 
 
 @pytest.mark.parametrize("tasks", ["cpus", "nodes"])

@@ -88,7 +88,7 @@ def test_jobs_of_0_s_have_a_slot_of_their_node() -> None:
     assert logged_size(workload).shape == [{"count": 1, "cpu": 1}, {"count": 1, "cpu": 4}]
 
 
-@pytest.mark.parametrize("words", [(), ("+trace.tasks=nodes",)])
+@pytest.mark.parametrize("words", [(), ("trace.tasks=nodes",)])
 def test_a_backtest_on_machines_of_several_kinds(
     command: Command, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
