@@ -159,5 +159,5 @@ def test_arrays_and_policies_that_reserve(tmp_path, tasks):
     assert sim.simulate(free, cluster, easy).jobs.num_rows == 4
     single = [record(f"7_{i}") for i in (1, 2)]
     joined = load(tmp_path, *single, tasks=tasks, arrays="job")
-    with pytest.raises(InputError, match=r"make its elements jobs .*\+trace\.arrays=jobs"):
+    with pytest.raises(InputError, match=r"make its elements jobs .*trace\.arrays=jobs"):
         sim.simulate(joined, cluster, easy)
