@@ -109,20 +109,43 @@ def command(pid: int) -> str:
         return ""
 
 
-def test_a_login_node_that_goes_leaves_the_job_and_the_same_command_finds_it(site: Site) -> None:
-    words = (*GRID, "seed=range(10,60)", "trace.jobs=2000")
+def test_seeds_that_follow_from_cells_run_in_the_same_job(site: Site) -> None:
+    own = ("seeds=auto", "seeds_width=0.01", "seeds_max=12", "name=auto")
+    code, _, err = site.run(*GRID, *own)
+    assert code == 0, err
+    assert err.count("is submitted") == 1
+    words = [word for word in GRID if not word.startswith("launcher")]
+    assert site.run(*words, *own, "launcher=inline", "paths.results=inline")[0] == 0
+    folders = (site.results, site.folder / "inline")
+    tables = [next(folder.glob("sweeps/auto-*/cells.parquet")) for folder in folders]
+    there, here = (pq.read_table(table, columns=["key", "jct_mean_s"]) for table in tables)
+    assert there.equals(here)
+    assert here.num_rows > 2 * 5  # more than the first seeds
+
+
+@pytest.mark.parametrize(
+    ("number", "seeds"), [("SIGINT", "range(10,60)"), ("SIGHUP", "range(200,240)")]
+)
+def test_a_login_node_that_goes_leaves_the_job_and_the_same_command_finds_it(
+    site: Site, number: str, seeds: str
+) -> None:
+    words = (*GRID, f"seed={seeds}", "trace.jobs=2000")
+    site.wait(lambda: not site.jobs())
     first = site.start(*words)
     site.wait(lambda: bool(site.jobs()))
-    (number,) = site.jobs()
-    os.killpg(first.pid, signal.SIGINT)
+    (job,) = site.jobs()
+    os.killpg(first.pid, signal.Signals[number])
     _, err = first.communicate(timeout=60)
-    assert first.returncode == 130
-    assert f"job {number} goes on" in err
-    assert site.jobs() == [number]
+    if number == "SIGINT":
+        assert first.returncode == 130
+        assert f"job {job} goes on" in err
+    else:
+        assert first.returncode == -signal.SIGHUP
+    assert site.jobs() == [job]
     code, _, err = site.run(*words)
     assert code == 0, err
-    assert f"job {number} of the same sweep has not ended" in err
-    assert "100 of 100 cells done" in err
+    assert f"job {job} of the same sweep has not ended" in err
+    assert "cells done" in err
 
 
 def test_a_job_that_slurm_ends_is_said_and_the_same_command_goes_on(site: Site) -> None:
