@@ -193,6 +193,22 @@ class PolicySubject:
             return simulate(workload, cluster, policy, seed=7, record=record)
 
 
+def undeclared(policy: Policy) -> tuple[str, ...]:
+    """Return the quantities of `Knows` whose truth a policy reads, but does not declare.
+
+    It runs on small worlds, and again where only that truth is another: a finding is certain, and
+    nothing found is no proof.
+
+    Raises
+    ------
+    BrokenRuleError
+        If a run of it fails.
+    """
+    subject = PolicySubject(type(policy))
+    unknown = [name for name in _TRUTHS if getattr(policy.knows, name) != "true"]
+    return tuple(name for name in unknown if subject._sees(policy, name))
+
+
 def subjects(module: ModuleType, options: Options) -> list[Subject]:
     """Return the policies that a module defines: those registered, else its subclasses of Policy.
 

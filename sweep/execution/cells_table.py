@@ -26,12 +26,13 @@ from sim.metrics import METRICS
 from sweep.execution.baseline_metrics import AGAINST_BASELINE, recompute
 from sweep.execution.cell_metrics import CellMetrics, Flags
 from sweep.execution.plan import IdentityCache, PlannedCell, PreparedGrid
+from sweep.execution.undeclared import find_undeclared
 from sweep.grid import what_ifs
 from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid, build_policy
 from sweep.grid.overrides import quote
-from sweep.stats.cell_columns import ABOUT, AXES, BOOTSTRAP, COST, ERROR, KNOWS
+from sweep.stats.cell_columns import ABOUT, AXES, BOOTSTRAP, COST, ERROR, KNOWS, UNDECLARED
 from sweep.stats.cell_columns import text as shortest
 from sweep.store.cell import CellError
 from sweep.store.folder import ROWS_A_GROUP, SweepFolder
@@ -54,7 +55,9 @@ def narrow(
     labels = {key: _DictionaryColumn() for key in ("policy", "trace", *grid.swept)}
     capacity, seed = np.empty(n), np.empty(n, np.int64)
     flags = np.empty((len(ABOUT), n), bool)
-    cluster_flags, knowledge = IdentityCache(_cluster_flags), IdentityCache(_knowledge)
+    undeclared = find_undeclared(planned.cell.policy for planned in prepared.representatives)
+    cluster_flags = IdentityCache(_cluster_flags)
+    knowledge = IdentityCache(partial(_knowledge, undeclared))
     knows = _DictionaryColumn()
     for row, cell in enumerate(grid.cells):
         for key, column in labels.items():
@@ -117,8 +120,12 @@ def _cluster_flags(cluster: Mapping[str, Any]) -> tuple[bool, bool]:
     return cluster["shape"] == "slots", cluster.get("count") is not None
 
 
-def _knowledge(policy: Mapping[str, Any]) -> tuple[str | None, bool]:
+def _knowledge(
+    undeclared: Mapping[str, Sequence[str]], policy: Mapping[str, Any]
+) -> tuple[str | None, bool]:
     """Return a policy's knowledge of durations, and whether it is an oracle."""
+    if policy["name"] in undeclared:
+        return UNDECLARED, True
     built = build_policy(policy)
     return (built.knows.durations, built.knows.is_oracle) if built else (None, False)
 

@@ -139,7 +139,7 @@ def knowledge(columns: Sequence[Column]) -> list[str]:
     for column in columns:
         sources.setdefault(column.policy, set()).add(column.knows)
     words = []
-    for source in ("true", "declared", "learnt", "nothing"):
+    for source in ("true", "undeclared", "declared", "learnt", "nothing"):
         names = [
             column.policy if len(sources[column.policy]) == 1 else column.label
             for column in columns

@@ -25,6 +25,8 @@ COST = "cost_month"
 """Column: what the cell's machines cost a month; only where a price is configured."""
 KNOWS = "knows"
 """Column: source of the durations that the policy uses (`policies.knows.Knows`); null without."""
+UNDECLARED = "undeclared"
+"""Value of `KNOWS` for a policy that reads a truth which it does not declare."""
 JOBS_SHARE = "jobs_share"
 """Column of comparisons, not of ``cells.parquet``: see `sweep.stats.done_jobs`."""
 NOT_METRICS = frozenset(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sweep.stats.arrange import Settings
-from sweep.stats.cell_columns import text
+from sweep.stats.cell_columns import UNDECLARED, text
 from sweep.stats.inference import EXACT, MIN_PAIRS, Paired
 from sweep.stats.metric_format import format_contrast, format_value, p_text, style, value_text
 from sweep.stats.scope import Scope
@@ -26,6 +26,7 @@ SHARE_WITHIN = 0.9
 FULL = 0.85
 """Utilization at which jobs begin to wait."""
 
+_KNOWS = {"true": "knows all durations", UNDECLARED: "reads a truth that it does not declare"}
 _SHARES = frozenset(("deadlines_missed", "jobs_failed", "value_attained"))
 """Metrics whose label needs "share of" before it."""
 
@@ -277,19 +278,21 @@ def _oracle(facts: Facts) -> list[str]:
         return []
     best = facts.oracles[0]
     comparison, is_ratio = best.against_best, best.is_ratio
-    truth = "all durations" if best.knows == "true" else "a truth that nobody knows beforehand"
+    knows = _KNOWS.get(best.knows, "knows a truth that nobody knows beforehand")
     gain = comparison.estimate - is_ratio
     if style(facts.metric).better == "lower" and not is_ratio:
         gain = -gain
+    false = [o.policy for o in facts.oracles[1:] if o.knows == UNDECLARED]
+    more = [f"{name} reads a truth that it does not declare, and does not count" for name in false]
     if math.isnan(gain):
-        return []
+        return more
     if gain > 0 and best.is_distinct:
         result = "{} still{}".format(*gain_words(facts.metric, comparison, is_ratio))
     elif gain < 0 and best.is_distinct:
         result = "{}{}".format(*gain_words(facts.metric, comparison, is_ratio))
     else:
         result = "no better"
-    return [f"{best.policy}, which knows {truth}, would be {result}"]
+    return [f"{best.policy}, which {knows}, would be {result}", *more[:MAX_NAMES]]
 
 
 def ratio_words(

@@ -118,9 +118,9 @@ def test_seeds_that_follow_from_cells_run_in_the_same_job(site: Site) -> None:
     assert site.run(*words, *own, "launcher=inline", "paths.results=inline")[0] == 0
     folders = (site.results, site.folder / "inline")
     tables = [next(folder.glob("sweeps/auto-*/cells.parquet")) for folder in folders]
-    there, here = (pq.read_table(table, columns=["key", "jct_mean_s"]) for table in tables)
-    assert there.equals(here)
-    assert here.num_rows > 2 * 5  # more than the first seeds
+    submitted, inline = (pq.read_table(table, columns=["key", "jct_mean_s"]) for table in tables)
+    assert submitted.equals(inline)
+    assert inline.num_rows > 2 * 5  # more than the first seeds
 
 
 @pytest.mark.parametrize(

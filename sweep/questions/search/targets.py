@@ -20,6 +20,7 @@ from sweep.execution.cell_results import CellResults
 from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count, note
 from sweep.execution.strategy import ONE_SEED, Batches, Search, side_by_side
+from sweep.execution.undeclared import find_undeclared
 from sweep.grid.cell_factory import CellFactory, search_key, settings_text
 from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
@@ -209,7 +210,8 @@ class TargetSearches:
             "cells": sum(len(probe.values) for probe in probes.values()),
             **dict(zip(("value", "value_low", "value_high"), value, strict=True)),
             "is_sure": result.is_sure,
-            "is_oracle": policy is not None and policy.knows.is_oracle,
+            "is_oracle": policy is not None
+            and (policy.knows.is_oracle or bool(find_undeclared([case.cell.policy]))),
             "note": "; ".join(self._notes(case, result)),
             "probes": [
                 _probe(case.machines, n, probe, self._interval(probe))
