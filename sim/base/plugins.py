@@ -151,6 +151,20 @@ def import_user_module(kind: str, module: str) -> ModuleType:
         raise
 
 
+def check_single(kind: str, module: str) -> None:
+    """Refuse a user's module of which two files differ: the first would count silently."""
+    packages = {sysconfig.get_paths()[name] for name in ("purelib", "platlib")}
+    own = [f for f in module_files(module) if not any(f.is_relative_to(p) for p in packages)]
+    contents = {file.read_bytes(): file for file in reversed(own)}
+    if len(contents) > 1:
+        listed = " and ".join(map(str, reversed(contents.values())))
+        raise InputError(
+            f"{kind} module {module!r} is in two files that differ, {listed}: rename one, or take "
+            "its folder off PYTHONPATH",
+            rule="ambiguous module",
+        )
+
+
 def module_files(module: str) -> list[Path]:
     """List the files on the module search path that a module name could refer to."""
     parts = module.split(".")

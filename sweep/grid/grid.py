@@ -15,7 +15,7 @@ import policies
 import policies.registry
 from sim import evaluators
 from sim.base.errors import InputError, unknown
-from sim.base.plugins import check_names
+from sim.base.plugins import check_names, check_single
 from sim.evaluators import NO_POLICY
 from sweep.grid import (
     cluster_checks,
@@ -103,6 +103,7 @@ def policy_variants(request: Request, option: str, swept: Sequence[str]) -> list
 
 
 def _load_module(module: str, name: str, file: Path) -> None:
+    check_single("policy", module)
     try:
         policies.registry.load(module, name)
     except InputError:
@@ -148,6 +149,9 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
             trace = option if own is None else own.format
             composed[choice] = request.options.compose(trace=trace, **choices)
         parts = {key: composed[choice][key] for key in ("trace", "cluster", "evaluator")}
+        for kind in ("trace", "evaluator"):
+            if parts[kind].get("module"):
+                check_single(kind, str(parts[kind]["module"]))
         if own is not None:
             parts["trace"] = own_traces.with_path(parts["trace"], own)
         swept_keys = [key for key in labels if not key.startswith(PREFIX)]

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from sim.base.errors import InputError
-from sim.base.plugins import Plugins, check_names, import_user_module, options
+from sim.base.plugins import Plugins, check_names, check_single, import_user_module, options
 
 
 @pytest.fixture
@@ -48,3 +48,16 @@ def test_a_module_of_ones_own_that_is_not_there_is_an_error_of_the_input(tmp_pat
         import_user_module("shape", "nowhere_at_all")
     with pytest.raises(ModuleNotFoundError, match="not_installed_at_all"):
         import_user_module("shape", "needs_more")
+
+
+def test_two_files_of_a_module_that_differ_are_refused(tmp_path, monkeypatch):
+    for name, text in (("a", "x = 1"), ("b", "x = 1"), ("c", "x = 2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "own_twice.py").write_text(text)
+        monkeypatch.syspath_prepend(str(tmp_path / name))
+        if name != "c":
+            check_single("policy", "own_twice")
+    with pytest.raises(
+        InputError, match=r"differ, .*c/own_twice.py and .*: rename"
+    ):
+        check_single("policy", "own_twice")
