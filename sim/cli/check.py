@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from sim.cli import Verb, add_repeatable, parse_pairs
 
@@ -13,14 +15,19 @@ BROKEN = 1
 """Exit code if a rule is broken."""
 
 
-def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("module", metavar="MODULE", help="name of the module, e.g. edf")
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of a check: a reader's sample, options of the plug-in."""
     parser.add_argument("--sample", metavar="FILE", help="small file in a reader's format")
     add_repeatable(parser, "--option", "KEY=VALUE", "parameter of the policy, or option")
 
 
-def _check(args: argparse.Namespace) -> int:
-    """Check each plug-in of the module; print what it breaks."""
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("module", metavar="MODULE", help="name of the module, e.g. edf")
+    add_flags(parser)
+
+
+def check_and_print(module: str, sample: str | None, options: Mapping[str, Any]) -> int:
+    """Check each plug-in of a module; print what it breaks, and return the exit code."""
     # a few variants of the event loop serve all runs: each other one would be compiled
     os.environ.setdefault("SIM_VARIANTS", "wide")
     folder = str(Path.cwd())
@@ -28,13 +35,16 @@ def _check(args: argparse.Namespace) -> int:
         sys.path.insert(0, folder)
     from sim.check import check_module  # late: `--help` answers at once
 
-    options = parse_pairs(args.option, "--option")
-    checked = check_module(args.module, sample=args.sample, options=options)
+    checked = check_module(module, sample=sample, options=options)
     for plug_in in checked:
         print(f"{plug_in.kind} {plug_in.name}: {'broken' if plug_in.broken else 'keeps all rules'}")
         for sentence in plug_in.broken:
             print(f"  {sentence}")
     return BROKEN if any(plug_in.broken for plug_in in checked) else 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    return check_and_print(args.module, args.sample, parse_pairs(args.option, "--option"))
 
 
 CHECK = Verb(

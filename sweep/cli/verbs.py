@@ -40,6 +40,7 @@ CORE = {
     "rm": "sweep.cli.cleaning.rm",
     "gc": "sweep.cli.cleaning.gc",
     "track": "sweep.cli.run.track",
+    "check": "sweep.cli.check.check",
     "plugins": "sweep.cli.plugins.plugins",
     "completion": "sweep.cli.completion.completion",
 }

@@ -58,9 +58,10 @@ def find_undeclared(configured: Iterable[Config]) -> dict[str, tuple[str, ...]]:
             continue
         if reads:
             reads_of[name] = reads
+            module = checked[0]["module"] or "MODULE"
             _note_once(
                 f"{name} reads the truth of {' and '.join(reads)} and does not declare it, so it "
-                "counts as an oracle (python -m sim check MODULE says where)"
+                f"counts as an oracle (python -m sweep check {module} says where)"
             )
     return reads_of
 
