@@ -16,8 +16,9 @@ from sim.engine.kernels.components import (
     first_component,
     idle_slots,
 )
-from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, PREEMPTS, REPLANS, WINDOWS
+from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, PREEMPTS, SPREADS, WINDOWS
 from sim.engine.kernels.resources import acquire_held, is_kept, release_held
+from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import CONSTRAINED, N_HOLDERS
 from sim.engine.kernels.windows import is_closed_now
 
@@ -31,6 +32,8 @@ def slots_on(st, j, c, machine):
         return 0
     if WINDOWS and is_closed_now(st, j, machine):
         return 0
+    if SPREADS and is_beside_itself(st, j, machine):
+        return 0
     n_slots = st.w_slot_size[c]
     for r in range(st.c_alignment_scale.shape[1]):
         if st.w_slot[c, r] > 0:
@@ -39,7 +42,7 @@ def slots_on(st, j, c, machine):
         if not st.w_slot_allowed[c] & st.c_mach_class[machine]:
             return 0
         n_slots = min(n_slots, n_by_devices(st, st.w_slot, c, machine))
-    if REPLANS and st.w_job_one_per_node[j]:
+    if st.w_job_one_per_node[j]:
         n_slots = min(n_slots, 1)
     return max(n_slots, 0)
 

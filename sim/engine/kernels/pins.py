@@ -126,6 +126,8 @@ def _fits(st, j):
             n += 1
         if GANGS and is_waiting_gang(st, j):
             room = _room(st, st.w_job_slot, j, machine)
+            if st.w_job_one_per_node[j]:
+                room = min(room, 1)
         else:
             room = _room(st, st.w_stage_demand, demand_row(st, st.state_job_ready_head[j]), machine)
         if st.state_mach_lost[machine] or room < n:

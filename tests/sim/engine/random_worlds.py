@@ -43,12 +43,12 @@ MECHANISMS = (
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
-    *("quotas", "pins", "unequal slots"),
+    *("quotas", "pins", "unequal slots", "one per node"),
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
     *("preemption", "checkpoints", "tiers", "admission", "known outages", "reserved machines"),
-    *("quotas", "pins"),
+    *("quotas", "pins", "one per node"),
 }
 """Mechanisms that no wide variant has."""
 LEAN = (
@@ -198,6 +198,21 @@ LEAN = (
     ("unequal slots", "planning", "devices", "classes"),
     ("unequal slots", "preemption", "skip"),
     ("unequal slots", "pins", "devices"),
+    ("one per node", "gangs"),
+    ("one per node", "gangs", "choice", "devices"),
+    ("one per node", "gangs", "skip", "holds"),
+    ("one per node", "gangs", "pack"),
+    ("one per node", "gangs", "per class", "classes"),
+    ("one per node", "gangs", "preemption"),
+    ("one per node", "reservations"),
+    ("one per node", "reservations", "choice", "outages"),
+    ("one per node", "planning"),
+    ("one per node", "planning", "preemption"),
+    ("one per node", "pins", "gangs"),
+    ("one per node", "unequal slots", "choice"),
+    ("one per node", "unequal slots", "reservations"),
+    ("one per node", "unequal slots", "planning", "devices"),
+    ("one per node", "unequal slots", "preemption", "pins"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -328,7 +343,7 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
         if "exclusive" in on and rng.random() < 0.3:
             job["exclusive"] = True
-        if "planning" in on and rng.random() < 0.2:
+        if "one per node" in on and rng.random() < 0.6:
             job["one_per_node"] = True
         if "admission" in on:
             job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))

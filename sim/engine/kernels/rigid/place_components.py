@@ -101,6 +101,8 @@ def _slots_beside(st, j, c, machine, begin, end_entry):
     least_room(st, machine, begin, end)
     for entry in range(first_entry(st, j), end_entry):
         if st.state_entry_place[entry] == machine:
+            if st.w_job_one_per_node[j]:
+                return 0
             for r in range(len(st.state_free)):
                 st.state_place_room[machine, r] -= st.state_entry_room[entry, r]
     return slots_within(st, j, c, machine, begin)

@@ -84,6 +84,8 @@ def slots_within(st, j, c, machine, begin):
             n_slots = max(st.state_place_room[machine, r], 0) // slot
     if CHOOSES and st.state_i[CONSTRAINED] and begin == AS_IT_IS and n_slots > 0:
         n_slots = min(n_slots, n_by_devices(st, st.w_slot, c, machine))
+    if st.w_job_one_per_node[j]:
+        n_slots = min(n_slots, 1)
     st.state_place_slots[machine] = n_slots
     return n_slots
 

@@ -5,58 +5,44 @@
 from sim.base.jit import inlined, part
 from sim.engine.kernels.choosing.choice import acquire_devices, score
 from sim.engine.kernels.choosing.devices import release
-from sim.engine.kernels.components import end_component, first_component
-from sim.engine.kernels.features import CHOOSES, REPLANS
+from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
+from sim.engine.kernels.features import CHOOSES
 from sim.engine.kernels.held_slots import slots_on
 from sim.engine.kernels.state import CONSTRAINED, MACHINE_CHOICE
 
 
 @part
-def next_machine(st, j, c, machine, by_score):
-    """Return the machine that gives slots after `machine`: the next, or that of least score.
+def find_slots(st, j):
+    """Find machines for all slots of gang `j`, all or none; False if they do not fit.
 
-    -1 if none of them has room.
-    """
-    if not (CHOOSES and by_score):
-        return machine + 1 if machine + 1 < st.state_mach_free.shape[0] else -1
-    best, best_score = -1, 0.0
-    for other in range(st.state_mach_free.shape[0]):
-        if slots_on(st, j, c, other) > 0:
-            other_score = score(st, st.w_slot, c, st.w_slot_stage[c], other)
-            if best < 0 or other_score < best_score:
-                best, best_score = other, other_score
-    return best
-
-
-@part
-def find_components(st, j):
-    """Find machines for all slots of gang `j`, of several components; False if they do not fit.
-
-    Component by component; where that does not suffice, on the first machines with room. The
-    machines are noted as those of its slots, and nothing is taken.
+    Component by component, on the machines of least score. Where that does not suffice for several,
+    on the first machines with room. The machines are noted as those of its slots, and nothing is
+    taken.
     """
     by_score = CHOOSES and st.state_i[MACHINE_CHOICE] > 0
-    if REPLANS and st.w_job_one_per_node[j]:
-        by_score = False
-    return find_within(st, j, by_score, False) or (by_score and find_within(st, j, False, False))
+    if find_within(st, j, by_score, False):
+        return True
+    return by_score and is_heterogeneous(st, j) and find_within(st, j, False, False)
 
 
 @part
 def find_within(st, j, by_score, is_limited):
     """Find machines in turn; if `is_limited`, with at most ``state_mach_limit`` slots each."""
     c, end, n_left = first_component(st, j), end_component(st, j), 0
+    if st.w_job_one_per_node[j]:
+        st.state_mach_given[:] = 0
     while c < end:
         n_left, machine = st.w_slot_size[c], -1
         while n_left > 0:
-            machine = next_machine(st, j, c, machine, by_score)
+            machine = _next_machine(st, j, c, machine, by_score)
             if machine < 0:
                 break
-            n_slots = min(slots_on(st, j, c, machine), n_left)
-            if REPLANS and st.w_job_one_per_node[j] and _has_slot(st, j, c, machine):
-                n_slots = 0
+            n_slots = min(_slots_beside(st, j, c, machine), n_left)
             if is_limited:
                 n_slots = min(n_slots, st.state_mach_limit[machine])
                 st.state_mach_limit[machine] -= n_slots
+            if st.w_job_one_per_node[j] and n_slots > 0:
+                st.state_mach_given[machine] = 1
             for _ in range(n_slots):
                 n_left -= 1
                 take_on_trial(st, c, n_left, machine)
@@ -69,13 +55,29 @@ def find_within(st, j, by_score, is_limited):
     return fits
 
 
-@inlined
-def _has_slot(st, j, c, machine):
-    """Tell whether a component of gang `j` before `c` was given a slot on `machine`."""
-    for entry in range(st.w_slot0[first_component(st, j)], st.w_slot0[c]):
-        if st.state_held_machine[entry] == machine:
-            return True
-    return False
+@part
+def _next_machine(st, j, c, machine, by_score):
+    """Return the machine that gives slots after `machine`: the next, or that of least score.
+
+    -1 if none of them has room.
+    """
+    if not (CHOOSES and by_score):
+        return machine + 1 if machine + 1 < st.state_mach_free.shape[0] else -1
+    best, best_score = -1, 0.0
+    for other in range(st.state_mach_free.shape[0]):
+        if _slots_beside(st, j, c, other) > 0:
+            other_score = score(st, st.w_slot, c, st.w_slot_stage[c], other)
+            if best < 0 or other_score < best_score:
+                best, best_score = other, other_score
+    return best
+
+
+@part
+def _slots_beside(st, j, c, machine):
+    """Count the slots of component `c` that find room on `machine`, beside those of gang `j`."""
+    if st.w_job_one_per_node[j] and st.state_mach_given[machine]:
+        return 0
+    return slots_on(st, j, c, machine)
 
 
 @part
