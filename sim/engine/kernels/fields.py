@@ -478,7 +478,6 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_gain", "i8", "*, *", INPUT),
     # of a job of several components: what they leave on each node, and their tasks so far
     ("state_node_left", "i8", "U:COMPONENTS, R", 0),
-    ("state_node_given", "i8", "U:COMPONENTS", 0),
     ("state_node_ended", "i8", "U:COMPONENTS, R", 0),  # free once running jobs have ended
     # rows of nodes with room: of each the first node and the one after the last; tasks that fit
     ("state_row_bound", "i4", "U+1:REPLANNED", 0),

@@ -19,7 +19,7 @@ from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.rigid.gang import admit_found, begin_gang
 from sim.engine.kernels.rigid.rigid import is_holding
-from sim.engine.kernels.rigid.room import find_within
+from sim.engine.kernels.rigid.room import FIRST, PINNED, find_within
 from sim.engine.kernels.state import (
     BARRED,
     BEGINS,
@@ -152,7 +152,7 @@ def _fits_components(st, j, first, end):
         if machine >= 0:
             st.state_mach_limit[machine] += 1 if st.w_pin_machine[end - 1] >= 0 else end - first
     st.state_i[BARRED] = 0
-    return find_within(st, j, False, True)
+    return find_within(st, j, st.state_mach_free, PINNED, FIRST, True)
 
 
 @part
