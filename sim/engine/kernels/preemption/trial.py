@@ -27,7 +27,7 @@ from sim.engine.kernels.preemption.units import (
 )
 from sim.engine.kernels.quotas import may_reclaim
 from sim.engine.kernels.resources import demand_row, fits, is_kept, move, within_cap
-from sim.engine.kernels.rigid.room import find_slots
+from sim.engine.kernels.rigid.room import FREED, find_slots
 from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import CONSTRAINED, NOW, PREEMPTS_BY, RESERVATIONS
 from sim.engine.kernels.waiting import queue_use
@@ -130,12 +130,15 @@ def _is_closed(st, j, machine):
 
 @part
 def can_start(st, g, total):
-    """Tell whether stage `g` can start where so many of its slots find room."""
+    """Tell whether stage `g` can start where so many of its slots find room.
+
+    ``state_mach_room`` has those of each machine (`room_on`).
+    """
     j = st.w_stage_job[g]
     if GANGS and is_waiting_gang(st, j):
         fits = total >= st.w_job_min_tasks[j]
         if is_heterogeneous(st, j):
-            fits = find_slots(st, j)
+            fits = find_slots(st, j, FREED)
         return fits and within_cap(st, j, st.w_job_total, j, 1)
     return total >= 1 and within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1)
 

@@ -19,7 +19,7 @@ from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import within_cap
-from sim.engine.kernels.rigid.room import find_slots
+from sim.engine.kernels.rigid.room import PRESENT, find_slots
 from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import (
     IS_COUNTED,
@@ -37,7 +37,7 @@ from sim.engine.kernels.waiting import goes_before, update_rank
 def gang_fits(st, j):
     """Tell whether all slots of gang job `j` fit the free room at once, cap aside."""
     if is_heterogeneous(st, j):
-        return find_slots(st, j)
+        return find_slots(st, j, PRESENT)
     if most_slots(st, j) < st.w_job_min_tasks[j]:
         return False
     n_slots = 0
@@ -57,7 +57,7 @@ def gang_within_cap(st, j):
 @part
 def admit_gang(st, j):
     """Take the slots of gang job `j`, which fit, and start what is ready in them."""
-    find_slots(st, j)
+    find_slots(st, j, PRESENT)
     admit_found(st, j)
 
 

@@ -13,25 +13,26 @@ from sim.base.jit import inlined, late, part
 from sim.engine.kernels.choosing.choice import acquire_devices, score
 from sim.engine.kernels.choosing.devices import release
 from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
-from sim.engine.kernels.features import CHOOSES, PINS, PLACES, REPLANS
+from sim.engine.kernels.features import CHOOSES, PINS, PLACES, PREEMPTS, REPLANS
 from sim.engine.kernels.held_slots import is_open, slots_in
 from sim.engine.kernels.state import CONSTRAINED, MACHINE_CHOICE
 
 choose_nodes = late("sim.engine.kernels.rigid.replan_nodes.choose_nodes", REPLANS)
 
-PRESENT, PINNED, BETWEEN, PLANNED = range(4)
-"""Sources of room: machines as they are; of them at most ``state_mach_limit`` slots; places whose
+PRESENT, PINNED, FREED, BETWEEN, PLANNED = range(5)
+"""Sources of room: machines as they are; of them at most ``state_mach_limit`` slots; those whose
+``state_mach_room`` is not 0, while units that stop are given back; places whose
 ``state_place_slots`` is not 0, between two times; allowed nodes of a plan."""
 FIRST, LEAST_SCORE, CONSECUTIVE = range(3)
 """Rules: the first machines with room; those of least score; rows of consecutive nodes."""
 
 
 @part
-def find_slots(st, j):
+def find_slots(st, j, source):
     """Find machines for all slots of gang `j` now; False if they do not fit."""
     by_score = CHOOSES and st.state_i[MACHINE_CHOICE] > 0
     rule = LEAST_SCORE if by_score else FIRST
-    return find_together(st, j, st.state_mach_free, PRESENT, rule, True)
+    return find_together(st, j, st.state_mach_free, source, rule, True)
 
 
 @part
@@ -118,7 +119,9 @@ def slots_beside(st, j, c, machine, left, source, is_now):
     """Count the slots of component `c` that find room on `machine`, beside those of gang `j`."""
     if st.w_job_one_per_node[j] and st.state_mach_given[machine]:
         return 0
-    if source <= PINNED and not is_open(st, j, c, machine):
+    if source <= FREED and not is_open(st, j, c, machine):
+        return 0
+    if PREEMPTS and source == FREED and st.state_mach_room[machine] == 0:
         return 0
     if PLACES and source == BETWEEN and st.state_place_slots[machine] == 0:
         return 0
