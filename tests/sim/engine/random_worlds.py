@@ -8,7 +8,7 @@ that exclude each other, by an error.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -213,6 +213,10 @@ LEAN = (
     ("one per node", "unequal slots", "reservations"),
     ("one per node", "unequal slots", "planning", "devices"),
     ("one per node", "unequal slots", "preemption", "pins"),
+    ("unequal slots", "planning", "preemption", "partitions"),
+    ("unequal slots", "reservations", "preemption", "known outages"),
+    ("unequal slots", "planning", "preemption", "reserved machines"),
+    ("reservations", "preemption", "reserved machines"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -678,7 +682,7 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
         depth = int(rng.choice([1, 1, 2, 3, NO_LIMIT, NO_LIMIT]))
         return policy | {"kind": "reserves", "reservations": depth}
     if "planning" in on:
-        return policy | {"kind": "replans"}
+        return policy | {"kind": "replans", "depth": int(rng.choice([0, 0, 4, 6, 9, 13]))}
     if "like tasks" in on:
         names = ("plan_seed", "fit", "callbacks", "preempts")
         order, packs = int(rng.integers(len(Order))), "pack" in on and rng.random() < 0.7
@@ -765,9 +769,17 @@ class Reserves(_Learns, AnyPlaces):
 
 @dataclass(frozen=True)
 class Replans(_Learns, AnyReplan):
+    """May also have a table of reservations that fills up: of `depth` steps, if that is not 0."""
+
     learns: float = 0.0
     preempts: bool = False
+    depth: int = 0
     name: ClassVar[str] = "any-replan"
+
+    def prepare(self, world, plan):
+        super().prepare(world, plan)
+        if self.depth:
+            plan.replan = replace(plan.replan, depth=self.depth)
 
 
 POLICIES = {
