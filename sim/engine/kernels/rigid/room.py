@@ -78,7 +78,7 @@ def _fill_machines(st, j, c, left, source, rule, is_now):
         n_slots = min(slots_beside(st, j, c, machine, left, source, is_now), n_left)
         if PINS and source == PINNED:
             st.state_mach_limit[machine] -= n_slots
-        n_left = _give(st, j, c, n_left, machine, n_slots, left, is_now)
+        n_left = _fill(st, j, c, n_left, machine, n_slots, left, is_now)
     return 0
 
 
@@ -110,7 +110,7 @@ def _fill_rows(st, j, c, left, is_now):
         return n_left
     choose_nodes(st, n_left)
     for node in range(len(tasks)):
-        n_left = _give(st, j, c, n_left, node, tasks[node], left, is_now)
+        n_left = _fill(st, j, c, n_left, node, tasks[node], left, is_now)
     return n_left
 
 
@@ -134,7 +134,7 @@ def slots_beside(st, j, c, machine, left, source, is_now):
 
 
 @inlined
-def _give(st, j, c, n_left, machine, n_slots, left, is_now):
+def _fill(st, j, c, n_left, machine, n_slots, left, is_now):
     """Let a machine give slots of component `c`, of which `n_left` had none; return those left."""
     if st.w_job_one_per_node[j] and n_slots > 0:
         st.state_mach_given[machine] = 1
