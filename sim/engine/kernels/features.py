@@ -45,6 +45,8 @@ GANGS = Feature("GANGS")
 """Gang jobs."""
 COMPONENTS = Feature("COMPONENTS")
 """Gangs of unequal slots (`sim.engine.kernels.components`)."""
+SPREADS = Feature("SPREADS")
+"""Tasks start singly of jobs of which no two share a machine (`sim.engine.kernels.spread`)."""
 INPUTS = Feature("INPUTS")
 """Jobs that need the outputs of others."""
 RELEASES = Feature("RELEASES")

@@ -33,6 +33,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_work", "f8", "J", INPUT),  # task seconds
     ("w_job_limit", "f8", "J:ENFORCES", INPUT),  # of its run time, s
     ("w_job_slot", "i8", "J:GANGS, R", INPUT),  # room of a held gang slot, quanta
+    ("w_job_one_per_node", "i1", "J", INPUT),  # no two of its slots share a machine
     ("w_job_shape", "i4", "J:GANGS", INPUT),  # of its slots (`sim.engine.kernels.slot_counts`)
     ("w_shape_slot", "i8", "*, F", INPUT),  # quanta
     ("w_shape_allowed", "i8", "*", INPUT),  # classes, as bits
@@ -121,6 +122,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_pin_job", "i4", "*", INPUT),
     ("w_pin_machine", "i4", "T:PINS", INPUT),
     ("w_moment_s", "f8", "*", INPUT),
+    ("state_mach_given", "i1", "M:GANGS", 0),  # it has a slot of the gang that is to have one each
     ("state_mach_limit", "i4", "M:PINS", 0),  # slots of a pinned gang that a machine may hold
     ("state_pin_due", "i4", "J:PINS", 0),  # those that are due and wait
     ("state_pin_machine", "i4", "T:PINS", 0),  # of each slot of a job that is placed
@@ -428,7 +430,6 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_running_jobs", "i4", "J:RESERVED", 0),  # by expected end
     # periodic planning (`sim.engine.kernels.rigid.replan_registers`): U nodes, W steps
     ("p_replan", "i8", "*", INPUT),
-    ("w_job_one_per_node", "i1", "J:REPLANNED", INPUT),
     ("p_replan_s", "f8", "*", INPUT),
     ("p_completing_s", "f8", "*", INPUT),  # of each job
     ("p_cycle_factors", "f8", "*", INPUT),
@@ -477,7 +478,6 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_gain", "i8", "*, *", INPUT),
     # of a job of several components: what they leave on each node, and their tasks so far
     ("state_node_left", "i8", "U:COMPONENTS, R", 0),
-    ("state_node_given", "i8", "U:COMPONENTS", 0),
     ("state_node_ended", "i8", "U:COMPONENTS, R", 0),  # free once running jobs have ended
     # rows of nodes with room: of each the first node and the one after the last; tasks that fit
     ("state_row_bound", "i4", "U+1:REPLANNED", 0),

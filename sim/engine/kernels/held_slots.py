@@ -16,30 +16,53 @@ from sim.engine.kernels.components import (
     first_component,
     idle_slots,
 )
-from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, PREEMPTS, REPLANS, WINDOWS
+from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, PREEMPTS, SPREADS, WINDOWS
 from sim.engine.kernels.resources import acquire_held, is_kept, release_held
+from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import CONSTRAINED, N_HOLDERS
 from sim.engine.kernels.windows import is_closed_now
+
+UNLIMITED = 2**62
 
 
 @part
 def slots_on(st, j, c, machine):
-    """Count the slots of component `c` of job `j` that find room on `machine` now, at most all."""
+    """Count the slots of component `c` of job `j` that find room on `machine` now."""
+    if not is_open(st, j, c, machine):
+        return 0
+    return slots_in(st, j, c, machine, st.state_mach_free, True)
+
+
+@part
+def is_open(st, j, c, machine):
+    """Tell whether `machine` may give slots of component `c` of job `j` now."""
     if st.state_mach_lost[machine]:
-        return 0
+        return False
     if (HOLDS or CLASSES) and is_kept(st, st.w_slot, c, machine):
-        return 0
+        return False
     if WINDOWS and is_closed_now(st, j, machine):
-        return 0
-    n_slots = st.w_slot_size[c]
+        return False
+    return not (SPREADS and is_beside_itself(st, j, machine))
+
+
+@part
+def slots_in(st, j, c, machine, left, is_now):
+    """Count the slots of component `c` of job `j` in what is left of `machine`, of its class.
+
+    All, if they take nothing. Of devices as they are now, if that is what is left.
+    """
+    n_slots = UNLIMITED
     for r in range(st.c_alignment_scale.shape[1]):
         if st.w_slot[c, r] > 0:
-            n_slots = min(n_slots, st.state_mach_free[machine, r] // st.w_slot[c, r])
+            n_slots = min(n_slots, left[machine, r] // st.w_slot[c, r])
+    if n_slots == UNLIMITED:
+        n_slots = st.w_slot_size[c]
     if CHOOSES and st.state_i[CONSTRAINED]:
         if not st.w_slot_allowed[c] & st.c_mach_class[machine]:
             return 0
-        n_slots = min(n_slots, n_by_devices(st, st.w_slot, c, machine))
-    if REPLANS and st.w_job_one_per_node[j]:
+        if is_now and n_slots > 0:
+            n_slots = min(n_slots, n_by_devices(st, st.w_slot, c, machine))
+    if st.w_job_one_per_node[j]:
         n_slots = min(n_slots, 1)
     return max(n_slots, 0)
 

@@ -19,7 +19,7 @@ from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.rigid.gang import admit_found, begin_gang
 from sim.engine.kernels.rigid.rigid import is_holding
-from sim.engine.kernels.rigid.room import find_within
+from sim.engine.kernels.rigid.room import FIRST, PINNED, find_within
 from sim.engine.kernels.state import (
     BARRED,
     BEGINS,
@@ -126,6 +126,8 @@ def _fits(st, j):
             n += 1
         if GANGS and is_waiting_gang(st, j):
             room = _room(st, st.w_job_slot, j, machine)
+            if st.w_job_one_per_node[j]:
+                room = min(room, 1)
         else:
             room = _room(st, st.w_stage_demand, demand_row(st, st.state_job_ready_head[j]), machine)
         if st.state_mach_lost[machine] or room < n:
@@ -150,7 +152,7 @@ def _fits_components(st, j, first, end):
         if machine >= 0:
             st.state_mach_limit[machine] += 1 if st.w_pin_machine[end - 1] >= 0 else end - first
     st.state_i[BARRED] = 0
-    return find_within(st, j, False, True)
+    return find_within(st, j, st.state_mach_free, PINNED, FIRST, True)
 
 
 @part

@@ -51,7 +51,7 @@ from sim.engine.layout.rigid import check_rigid
 from sim.engine.layout.slots import components_of, slot_fields
 from sim.engine.layout.speeds import speed_fields
 from sim.engine.layout.tasks import by_turn, max_priority, turns, uniform_stages
-from sim.engine.layout.windows import kinds_by_windows, outage_fields, window_fields
+from sim.engine.layout.windows import kinds_by_job, outage_fields, window_fields
 from sim.engine.plan import Event, Plan
 
 if TYPE_CHECKING:
@@ -175,6 +175,7 @@ def lay_out(
         "w_job_stage0": columns.job_stage0,
         "w_job_min_tasks": columns.job_min_tasks,
         "w_job_org": org,
+        "w_job_one_per_node": (columns.job_one_per_node & (not cluster.unit)).astype(np.int8),
         "w_job_tier": tiers_in_order(columns, cluster, "TIERS" in features),
         "w_job_work": columns.job_work,
         "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
@@ -300,8 +301,8 @@ def _kinds(
     running_kind = np.zeros(len(columns.stage_job) if "CAPS" in features else 1, np.int32)
     if "CAPS" in features and buckets:
         kind, running_kind, n_kinds = kinds_by_caps(columns, groups, kind, n_kinds)
-    if "WINDOWS" in features and buckets:
-        kind, running_kind, n_kinds = kinds_by_windows(columns, cluster, kind, running_kind)
+    if features & {"SPREADS", "WINDOWS"} and buckets:
+        kind, running_kind, n_kinds = kinds_by_job(columns, cluster, kind, running_kind, features)
     return kind, running_kind, n_kinds
 
 

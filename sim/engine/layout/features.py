@@ -49,6 +49,7 @@ _SITE = {
     has.PREEMPTS,
     has.CHECKPOINTS,
     has.CAPS,
+    has.SPREADS,
 }
 """Features that sites add: with one of them a wide variant has all of them."""
 
@@ -116,7 +117,7 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     if has.BATCHES in needed:
         return _WIDE_BATCHES | _batches_of_way(needed) | _site(needed, _SITE_BATCHES)
     if has.STRICT in needed:
-        return _WIDE | _site(needed, _SITE_BATCHES | {has.ENFORCES, has.CHECKPOINTS})
+        return _WIDE | _site(needed, _SITE_BATCHES | {has.ENFORCES, has.CHECKPOINTS, has.SPREADS})
     if has.CLASSES in needed:
         return _WIDE | _SITE
     if has.SKIP in needed:
@@ -159,7 +160,8 @@ def _needed(
     variable_ends = variable_ends or len(cluster.reservations)
     variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
     preempts = plan.preemption is not None
-    variable_ends = variable_ends or preempts
+    spreads = spreads_singly(columns, cluster, plan, events)
+    variable_ends = variable_ends or preempts or spreads  # machines list their tasks
     enforces = has_enforced_limits(columns, cluster)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
     plans = bool(plan.reservations or plan.replan)
@@ -210,6 +212,7 @@ def _needed(
         has.LEARNS: plan.learning is not None,
         has.CLASS_SPEEDS: class_speeds(columns, cluster) is not None,
         has.GANGS: gangs,
+        has.SPREADS: spreads,
         has.INPUTS: inputs,
         has.RELEASES: releases,
         has.VARIABLE_ENDS: bool(variable_ends or overbook or enforces),
@@ -234,6 +237,19 @@ def _needed(
     singly = any(needed[name] for name in _SINGLY)
     needed[has.BATCHES] = not singly and plan.task_prefers is None
     return {feature for feature, is_needed in needed.items() if is_needed}
+
+
+def spreads_singly(columns: Columns, cluster: Cluster, plan: Plan, events: Event) -> bool:
+    """Tell whether a job of which no two tasks share a machine may start tasks beside its slots.
+
+    They are more than its slots, or wait in a queue of those beyond a run limit.
+    """
+    if cluster.unit or plan.reservations or plan.replan is not None:
+        return False
+    overflows = events != Event.NONE or bool((plan.jobs["overflow_queue"] >= 0).any())
+    n_slots = columns.job_min_tasks * (not overflows)
+    is_single = columns.job_one_per_node & (columns.job_n_tasks > np.maximum(n_slots, 1))
+    return bool(is_single.any())
 
 
 def reserves_places(columns: Columns, cluster: Cluster, plan: Plan) -> bool:

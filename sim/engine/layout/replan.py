@@ -84,7 +84,7 @@ def replan_fields(
     n_jobs = len(columns.job_submit)
     state, times = np.zeros(register.N_STATE, np.int64), np.zeros(3)
     options, options_s, completing_s = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
-    factors, one_per_node = np.zeros(0), np.zeros(1, np.int8)
+    factors = np.zeros(0)
     like = np.zeros(1, np.int64), 0
     if plan.replan is not None:
         replan = plan.replan
@@ -123,7 +123,6 @@ def replan_fields(
         )
         completing_s = np.array(np.broadcast_to(replan.completing_s, n_jobs), dtype=np.float64)
         factors = np.array(replan.cycle_factors, dtype=np.float64, ndmin=1)
-        one_per_node = columns.job_one_per_node.astype(np.int8)
         like = _like_jobs(columns, demand, n_fit, allowed, components)
         state[register.LAST_POLL] = -(10**9)
         state[register.NEXT_FULL] = replan.main_phase
@@ -131,7 +130,6 @@ def replan_fields(
         times[register.WAKE] = replan.plan_phase_s
     return {
         "p_replan": options,
-        "w_job_one_per_node": one_per_node,
         "p_replan_s": options_s,
         "p_completing_s": completing_s,
         "p_cycle_factors": factors,

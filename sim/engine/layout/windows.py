@@ -105,17 +105,20 @@ def reserved_sets(cluster: Cluster) -> I8:
     return np.array([codes.setdefault(tuple(w), len(codes)) for w in windows], np.int64)
 
 
-def kinds_by_windows(
-    columns: Columns, cluster: Cluster, kind: I4, running_kind: I4
+def kinds_by_job(
+    columns: Columns, cluster: Cluster, kind: I4, running_kind: I4, features: frozenset[str]
 ) -> tuple[I4, I4, int]:
     """Split kinds of stages, so that machines are closed to all of a kind or to none.
 
-    Each job with a limit has kinds of its own, and so have jobs of the same reservations. Return
-    the kind of each stage, its kind while its job counts as running (one number, if no caps count),
-    and their number.
+    By windows each job with a limit has kinds of its own, and so have jobs of the same
+    reservations; so has each job of which no two tasks share a machine. Return the kind of each
+    stage, its kind while its job counts as running (one number, if no caps count), and their
+    number.
     """
-    limit_s = job_limits(columns, cluster.enforce_limits, is_needed=True)
-    alone = np.where(np.isfinite(limit_s), np.arange(len(limit_s)) + 1, 0)
+    is_alone = columns.job_one_per_node & ("SPREADS" in features)
+    if "WINDOWS" in features:
+        is_alone |= np.isfinite(job_limits(columns, cluster.enforce_limits, is_needed=True))
+    alone = np.where(is_alone, np.arange(len(is_alone)) + 1, 0)
     own, may_use = jobs_in(columns, cluster.reservations)
     job = np.unique(np.stack([alone, own, may_use]), axis=1, return_inverse=True)[1].ravel()
     job = job[columns.stage_job]

@@ -8,7 +8,7 @@ that exclude each other, by an error.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,12 +43,12 @@ MECHANISMS = (
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
-    *("quotas", "pins", "unequal slots"),
+    *("quotas", "pins", "unequal slots", "one per node"),
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
     *("preemption", "checkpoints", "tiers", "admission", "known outages", "reserved machines"),
-    *("quotas", "pins"),
+    *("quotas", "pins", "one per node"),
 }
 """Mechanisms that no wide variant has."""
 LEAN = (
@@ -198,6 +198,25 @@ LEAN = (
     ("unequal slots", "planning", "devices", "classes"),
     ("unequal slots", "preemption", "skip"),
     ("unequal slots", "pins", "devices"),
+    ("one per node", "gangs"),
+    ("one per node", "gangs", "choice", "devices"),
+    ("one per node", "gangs", "skip", "holds"),
+    ("one per node", "gangs", "pack"),
+    ("one per node", "gangs", "per class", "classes"),
+    ("one per node", "gangs", "preemption"),
+    ("one per node", "reservations"),
+    ("one per node", "reservations", "choice", "outages"),
+    ("one per node", "planning"),
+    ("one per node", "planning", "preemption"),
+    ("one per node", "pins", "gangs"),
+    ("one per node", "unequal slots", "choice"),
+    ("one per node", "unequal slots", "reservations"),
+    ("one per node", "unequal slots", "planning", "devices"),
+    ("one per node", "unequal slots", "preemption", "pins"),
+    ("unequal slots", "planning", "preemption", "partitions"),
+    ("unequal slots", "reservations", "preemption", "known outages"),
+    ("unequal slots", "planning", "preemption", "reserved machines"),
+    ("reservations", "preemption", "reserved machines"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -328,7 +347,7 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["partition"] = str(rng.choice(["", "", "p", "q", "p|q", "q|elsewhere"]))
         if "exclusive" in on and rng.random() < 0.3:
             job["exclusive"] = True
-        if "planning" in on and rng.random() < 0.2:
+        if "one per node" in on and rng.random() < 0.6:
             job["one_per_node"] = True
         if "admission" in on:
             job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))
@@ -663,7 +682,7 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
         depth = int(rng.choice([1, 1, 2, 3, NO_LIMIT, NO_LIMIT]))
         return policy | {"kind": "reserves", "reservations": depth}
     if "planning" in on:
-        return policy | {"kind": "replans"}
+        return policy | {"kind": "replans", "depth": int(rng.choice([0, 0, 4, 6, 9, 13]))}
     if "like tasks" in on:
         names = ("plan_seed", "fit", "callbacks", "preempts")
         order, packs = int(rng.integers(len(Order))), "pack" in on and rng.random() < 0.7
@@ -750,9 +769,17 @@ class Reserves(_Learns, AnyPlaces):
 
 @dataclass(frozen=True)
 class Replans(_Learns, AnyReplan):
+    """May also have a table of reservations that fills up: of `depth` steps, if that is not 0."""
+
     learns: float = 0.0
     preempts: bool = False
+    depth: int = 0
     name: ClassVar[str] = "any-replan"
+
+    def prepare(self, world, plan):
+        super().prepare(world, plan)
+        if self.depth:
+            plan.replan = replace(plan.replan, depth=self.depth)
 
 
 POLICIES = {

@@ -932,7 +932,7 @@ class _Run(
                 never |= not any(self._may_hold(j, k, m) for k in range(len(self.components[j])))
             else:
                 never |= not self.allowed_on[g][m]
-            never |= self._is_closed_now(j, m)
+            never |= self._is_closed_now(j, m) or self._is_beside_itself(j, m)
             if m not in self.down and not never:
                 lacks = [
                     (demand[r] - free[r]) * (1.0 / max(1, *(c[r] for c in self.capacity)))
@@ -1106,7 +1106,8 @@ class _Run(
                 for r in self.deciding
                 if self.demand[g][r] > 0
             ]
-            n_tasks = min([n_left, len(self._ready(g)), *fit])
+            n_most = 1 if self._is_single(int(self.c.stage_job[g])) else n_left
+            n_tasks = min([n_left, n_most, len(self._ready(g)), *fit])
             candidates += [(-score, g, worth, n_tasks)] if n_tasks else []
             n_left -= n_tasks
         best, best_total = (1,), 0.0

@@ -68,7 +68,8 @@ class Choosing:
         return len(self._with_room(m, amount)) // n
 
     def _can_use(self, g, m):
-        if self._is_closed_now(int(self.c.stage_job[g]), m):
+        j = int(self.c.stage_job[g])
+        if self._is_closed_now(j, m) or self._is_beside_itself(j, m):
             return False
         return self.unit or (
             self.allowed_on[g][m] and self._slots_by_devices(self.demand[g], m) >= 1

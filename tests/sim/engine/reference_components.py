@@ -93,8 +93,7 @@ class Composing:
         """
         if not self._within_cap(j, self._total(j), 1):
             return None
-        is_first = self.unit or self._is_single(j)
-        rule = Machine.FIRST if is_first else self.plan.choice.machine
+        rule = Machine.FIRST if self.unit else self.plan.choice.machine
         places = self._place_components(j, barred, rule)
         if places is None and self._is_heterogeneous(j):
             places = self._place_components(j, barred, Machine.FIRST)
@@ -138,11 +137,20 @@ class Composing:
         component = self.components[j][k]
         if m in self.down or not self._may_hold(j, k, m) or self._is_closed_now(j, m):
             return 0
+        if self._is_beside_itself(j, m):
+            return 0
         slot = component.slot
         room = [max(self.free[m][r], 0) // slot[r] for r in self.deciding if slot[r] > 0]
         n_most = 1 if self._is_single(j) else component.size
         return min([*room, self._slots_by_devices(slot, m), n_most, math.inf])
 
     def _is_single(self, j):
-        """Tell whether no two slots of gang j share a machine: planning alone keeps to it."""
-        return bool(self.plan.replan) and bool(self.c.job_one_per_node[j])
+        """Tell whether no two tasks or slots of j share a machine; each slot of a pool is one."""
+        return not self.unit and bool(self.c.job_one_per_node[j])
+
+    def _is_beside_itself(self, j, m):
+        """Tell whether job j, of which no two tasks share a machine, has one or a slot on m."""
+        if not self._is_single(j):
+            return False
+        tasks = [other for _, _, g, other, _, _ in self.running if self.c.stage_job[g] == j]
+        return m in tasks or any(other == m for other, _, _ in self.idle[j] or [])

@@ -63,7 +63,7 @@ class Pinning:
         for m, n in sorted(asked_for.items()):
             fits = [max(self.free[m][r], 0) // slot[r] for r in self.deciding if slot[r] > 0]
             by_devices = math.inf if self.unit else self._slots_by_devices(slot, m)
-            room = min([*fits, by_devices])
+            room = min([*fits, by_devices, 1 if self._is_single(j) else math.inf])
             if m in self.down or room < n:
                 return None
             more = min(room - n, n_free)

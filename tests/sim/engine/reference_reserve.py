@@ -60,12 +60,13 @@ def reserve(run, first: int = -1) -> bool:
 
     def slots(room, j, k, m, begin):
         """Return how many slots a machine has room for; of devices as they are, now."""
+        n_most = 1 if run._is_single(j) else math.inf
         if room is None or not run._may_hold(j, k, m):
             return 0
         slot = run.components[j][k].slot
         free = [room[r] // slot[r] for r in run.deciding if slot[r] > 0]
         by_devices = run._slots_by_devices(slot, m) if begin == (now, 0) else math.inf
-        return min(max(0, min(free, default=width(j))), by_devices)
+        return min(max(0, min(free, default=width(j))), by_devices, n_most)
 
     def needs(j):
         return run._total(j) if run.c.job_min_tasks[j] else run._slot(j)
@@ -116,7 +117,8 @@ def reserve(run, first: int = -1) -> bool:
         for k, component in enumerate(run.components[j]):
             claim = (begin, end_of(begin, j), j, chosen)
             rooms = [least_room([*claims, claim], begin, j, m) for m in range(len(run.capacity))]
-            usable = [m for m in range(len(rooms)) if rooms[m] is not None]
+            taken = {m for m, _ in chosen} if run._is_single(j) else set()
+            usable = [m for m in range(len(rooms)) if rooms[m] is not None and m not in taken]
             scores = {m: score(rooms[m], j, k, m, rule) for m in usable}
             machines = sorted(usable, key=scores.get)
             size = component.size or width(j)

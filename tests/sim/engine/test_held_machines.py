@@ -13,7 +13,7 @@ import sim
 from policies.base import Policy
 from sim.base.errors import PolicyError
 from sim.engine.plan import Choice, Fit, Machine
-from tests.examples import examples
+from tests.examples import COMPILED_WIDE, examples
 from tests.sim.engine.strategies import AnyPlan, clusters, failures, workloads
 from tests.sim.engine.test_kernel import assert_same
 
@@ -112,3 +112,25 @@ def test_a_task_without_a_demand_takes_no_held_room():
     )
     fast, _ = assert_same(workload, sim.Cluster.machines(2, cpu=4), Holds(n=2))
     assert fast.job_start.tolist() == [0.0, 10.0, 2.0, 11.0]  # 2.0 was 10.0
+
+
+@pytest.mark.skipif(COMPILED_WIDE, reason="caps are in no wide variant")
+def test_machines_are_held_for_the_first_gang_that_no_cap_lets_others_pass():
+    """Gang a waits for its user's cap until 10, so both machines are held for gang b, not for c."""
+    rows = [  # name, user, submission, duration, tasks, CPUs of each, gang
+        ("runs", "u0", 0.0, 10.0, 1, 1, 0),
+        ("a", "u0", 1.0, 1.0, 2, 1, 2),
+        ("b", "u1", 2.0, 1.0, 2, 4, 2),
+        ("c", "u2", 3.0, 20.0, 1, 1, 0),
+    ]
+    workload = sim.Workload.from_jobs(
+        {
+            "job_id": name, "user": user, "submit_s": submit_s, "min_tasks": gang,
+            "stages": [{"durations_s": [seconds] * n, "demand": {"cpu": cpu}}],
+        }
+        for name, user, submit_s, seconds, n, cpu, gang in rows
+    )  # fmt: skip
+    caps = [{"of": "running_jobs", "by": ["user"], "at_most": 1}]
+    cluster = sim.Cluster.machines(2, cpu=4).with_limits(caps, {})
+    assert assert_same(workload, cluster, Holds(n=2))[0].job_start.tolist() == [0, 10, 11, 12]
+    assert assert_same(workload, cluster, Holds())[0].job_start.tolist()[3] == 3

@@ -98,9 +98,10 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["tiers"] += has_tiers(cluster)
         seen["exclusive"] += bool(exclusive_jobs(workload.columns, cluster).any())
         seen["admission"] += may_refuse(cluster)
+        seen["one per node"] += bool(workload.columns.job_one_per_node.any())
         seen["choice"] += getattr(policy, "chooses", False)
     assert min(seen.values()) >= 10
-    assert len(seen) == 28
+    assert len(seen) == 29
 
 
 def delayed(world):

@@ -33,10 +33,12 @@ FIRST, TIGHTEST, LEAST_FRAGMENTATION = 0, 1, 2
 def score_of(st, g, machine):
     """Return the score of `machine` for a task of stage `g`."""
     if not st.state_i[CACHES_SCORES]:
-        return score(st, st.w_stage_demand, g, g, machine)
+        return score(st, st.state_mach_free, st.w_stage_demand, g, g, machine)
     kind, version = st.w_stage_kind[g], st.state_mach_version[machine]
     if st.state_score_version[kind, machine] != version:
-        st.state_score[kind, machine] = score(st, st.w_stage_demand, g, g, machine)
+        st.state_score[kind, machine] = score(
+            st, st.state_mach_free, st.w_stage_demand, g, g, machine
+        )
         st.state_score_version[kind, machine] = version
     return st.state_score[kind, machine]
 
@@ -82,10 +84,11 @@ def _device_for(st, demand, row, machine):
 
 
 @part
-def score(st, demand, row, g, machine):
+def score(st, left, demand, row, g, machine):
     """Return the score of `machine`, which has room, for the demand in `row`: a task of stage `g`.
 
-    Or for a slot, in which tasks of stage `g` run first.
+    Or for a slot, in which tasks of stage `g` run first. `left` is what is free of each machine,
+    now or later; scores by devices are of the present.
     """
     rule = st.state_i[MACHINE_CHOICE]
     if rule == FRAGMENTATION:
@@ -98,7 +101,7 @@ def score(st, demand, row, g, machine):
         return -speed_on(st, g, machine)
     total = 0.0
     for r in range(st.c_alignment_scale.shape[1]):
-        free, amount = st.state_mach_free[machine, r], demand[row, r]
+        free, amount = left[machine, r], demand[row, r]
         if rule == BEST_FIT:
             total += (free - amount) * st.c_mach_scale[r]
         else:

@@ -13,7 +13,7 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_by_remaining, is_listed_before
 from sim.engine.kernels.choosing.devices import can_run
-from sim.engine.kernels.features import BATCHES, CHOOSES
+from sim.engine.kernels.features import BATCHES, CHOOSES, SPREADS
 from sim.engine.kernels.packing.fitting import alignment, is_within_cap
 from sim.engine.kernels.packing.repeats import repeats
 from sim.engine.kernels.packing.score import (
@@ -26,6 +26,7 @@ from sim.engine.kernels.packing.score import (
     task_worth,
 )
 from sim.engine.kernels.resources import demand_row, takes_room
+from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import ALIGNED, BUNDLE, CONSTRAINED, SUM_REMAINING, SUM_WORTH
 from sim.engine.kernels.worth import remaining_over_worth
 
@@ -162,6 +163,8 @@ def _max_fitting(st, machine, g):
     """Count the tasks of stage `g` that fit `machine`, at most a bundle."""
     row = demand_row(st, g)
     n_fit = st.state_i[BUNDLE]
+    if SPREADS and st.w_job_one_per_node[st.w_stage_job[g]]:
+        n_fit = 1
     for r in range(st.c_alignment_scale.shape[1]):
         free, demand = max(st.state_mach_free[machine, r], 0), st.w_stage_demand[row, r]
         while n_fit * demand > free:
@@ -303,6 +306,8 @@ def _store_best(st, depth, n):
 def _is_still_allowed(st, g, machine):
     """Tell whether a task of stage `g` may start on `machine` after others of its bundle did."""
     if CHOOSES and st.state_i[CONSTRAINED] and not can_run(st, g, machine):
+        return False
+    if SPREADS and is_beside_itself(st, st.w_stage_job[g], machine):
         return False
     if st.state_stage_bucket[g] < 0:
         return False

@@ -269,7 +269,8 @@ def start_claimants(st):
         g = _first_ready(st, j)
         total = 0
         for machine in range(len(st.state_mach_slot)):
-            total += room_on(st, g, machine)
+            st.state_mach_room[machine] = room_on(st, g, machine)
+            total += st.state_mach_room[machine]
         if can_start(st, g, total):
             _start(st, g)
     st.state_i[N_CLAIMANTS] = 0

@@ -12,7 +12,7 @@ from sim.engine.kernels.components import (
     idle_slots,
     is_heterogeneous,
 )
-from sim.engine.kernels.features import CHOOSES, GANGS, QUOTAS, REPLANS, RESERVES, WINDOWS
+from sim.engine.kernels.features import CHOOSES, GANGS, QUOTAS, REPLANS, RESERVES, SPREADS, WINDOWS
 from sim.engine.kernels.held_slots import slots_on
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.preemption.units import (
@@ -27,7 +27,8 @@ from sim.engine.kernels.preemption.units import (
 )
 from sim.engine.kernels.quotas import may_reclaim
 from sim.engine.kernels.resources import demand_row, fits, is_kept, move, within_cap
-from sim.engine.kernels.rigid.room import find_components
+from sim.engine.kernels.rigid.room import FREED, find_slots
+from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import CONSTRAINED, NOW, PREEMPTS_BY, RESERVATIONS
 from sim.engine.kernels.waiting import queue_use
 from sim.engine.kernels.windows import is_closed_now
@@ -110,6 +111,8 @@ def room_on(st, g, machine):
             return 1  # they are looked for together (`can_start`)
         return slots_on(st, j, first_component(st, j), machine)
     row = demand_row(st, g)
+    if SPREADS and is_beside_itself(st, j, machine):
+        return 0
     if is_kept(st, st.w_stage_demand, row, machine) or not fits(st, row, machine):
         return 0
     return 1
@@ -127,12 +130,15 @@ def _is_closed(st, j, machine):
 
 @part
 def can_start(st, g, total):
-    """Tell whether stage `g` can start where so many of its slots find room."""
+    """Tell whether stage `g` can start where so many of its slots find room.
+
+    ``state_mach_room`` has those of each machine (`room_on`).
+    """
     j = st.w_stage_job[g]
     if GANGS and is_waiting_gang(st, j):
         fits = total >= st.w_job_min_tasks[j]
         if is_heterogeneous(st, j):
-            fits = find_components(st, j)
+            fits = find_slots(st, j, FREED)
         return fits and within_cap(st, j, st.w_job_total, j, 1)
     return total >= 1 and within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1)
 

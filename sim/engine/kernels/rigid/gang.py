@@ -19,12 +19,11 @@ from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import within_cap
-from sim.engine.kernels.rigid.room import find_components, next_machine
+from sim.engine.kernels.rigid.room import PRESENT, find_slots
 from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import (
     IS_COUNTED,
     LAUNCH,
-    MACHINE_CHOICE,
     N_BUCKETS,
     N_HOLDERS,
     N_PLACED,
@@ -38,7 +37,7 @@ from sim.engine.kernels.waiting import goes_before, update_rank
 def gang_fits(st, j):
     """Tell whether all slots of gang job `j` fit the free room at once, cap aside."""
     if is_heterogeneous(st, j):
-        return find_components(st, j)
+        return find_slots(st, j, PRESENT)
     if most_slots(st, j) < st.w_job_min_tasks[j]:
         return False
     n_slots = 0
@@ -57,27 +56,14 @@ def gang_within_cap(st, j):
 
 @part
 def admit_gang(st, j):
-    """Take the slots of gang job `j`, which fit, and start what is ready in them.
-
-    Machines in the order of their scores for the first slot; each gives as many slots as it can.
-    """
-    if is_heterogeneous(st, j):
-        find_components(st, j)
-        admit_found(st, j)
-        return
-    c = first_component(st, j)
-    n_left, machine = st.w_job_min_tasks[j], -1
-    while n_left > 0:
-        machine = next_machine(st, j, c, machine, st.state_i[MACHINE_CHOICE] > 0)
-        for _ in range(min(slots_on(st, j, c, machine), n_left)):
-            n_left -= 1
-            hold_slot(st, j, c, n_left, machine)
-    begin_gang(st, j)
+    """Take the slots of gang job `j`, which fit, and start what is ready in them."""
+    find_slots(st, j, PRESENT)
+    admit_found(st, j)
 
 
 @part
 def admit_found(st, j):
-    """Take the slots of heterogeneous gang `j` on the machines that were found."""
+    """Take the slots of gang `j` on the machines that were found."""
     for c in range(first_component(st, j), end_component(st, j)):
         for i in range(st.w_slot_size[c] - 1, -1, -1):
             hold_slot(st, j, c, i, st.state_held_machine[st.w_slot0[c] + i])

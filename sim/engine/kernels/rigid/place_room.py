@@ -8,13 +8,11 @@ The machines that have room for slots are chosen by it, and fill the entries of 
 
 import math
 
-from sim.base.jit import inlined, part
-from sim.engine.kernels.choosing.choice import BEST_FIT, FASTEST, LEAST_DOT
+from sim.base.jit import part
+from sim.engine.kernels.choosing.choice import BEST_FIT, FASTEST, LEAST_DOT, score
 from sim.engine.kernels.choosing.devices import n_by_devices
-from sim.engine.kernels.components import is_heterogeneous
 from sim.engine.kernels.features import CHOOSES, WINDOWS
 from sim.engine.kernels.rigid.rigid import width
-from sim.engine.kernels.speeds import speed_on
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, MACHINE_CHOICE, NOW
 from sim.engine.kernels.windows import UNFORESEEN, is_closed
 
@@ -77,13 +75,15 @@ def slots_within(st, j, c, machine, begin):
 
     Of devices the room of all of a machine counts; as it is now, that of each.
     """
-    n_slots = st.w_slot_size[c] if is_heterogeneous(st, j) else width(st, j)
+    n_slots = width(st, j)
     for r in range(len(st.state_free)):
         slot = st.w_slot[c, r]
         if slot > 0 and n_slots * slot > st.state_place_room[machine, r]:
             n_slots = max(st.state_place_room[machine, r], 0) // slot
     if CHOOSES and st.state_i[CONSTRAINED] and begin == AS_IT_IS and n_slots > 0:
         n_slots = min(n_slots, n_by_devices(st, st.w_slot, c, machine))
+    if st.w_job_one_per_node[j]:
+        n_slots = min(n_slots, 1)
     st.state_place_slots[machine] = n_slots
     return n_slots
 
@@ -91,13 +91,17 @@ def slots_within(st, j, c, machine, begin):
 @part
 def may_hold(st, j, c, machine, begin, end):
     """Tell whether a machine is there, open to job `j`, and of a class for component `c`."""
+    if CHOOSES and st.state_i[CONSTRAINED] and not st.w_slot_allowed[c] & st.c_mach_class[machine]:
+        return False
+    return is_there(st, j, machine, begin, end)
+
+
+@part
+def is_there(st, j, machine, begin, end):
+    """Tell whether a machine is there, and open to job `j` between two times."""
     if is_absent(st, machine):
         return False
-    if WINDOWS and is_closed(st, j, machine, max(begin, st.state_f[NOW]), end):
-        return False
-    if CHOOSES and st.state_i[CONSTRAINED]:
-        return st.w_slot_allowed[c] & st.c_mach_class[machine] != 0
-    return True
+    return not (WINDOWS and is_closed(st, j, machine, max(begin, st.state_f[NOW]), end))
 
 
 @part
@@ -186,22 +190,7 @@ def next_machine(st, c, machine, by_score):
         return machine if machine < n_machines else -1
     for other in range(n_machines):
         if st.state_place_slots[other] > 0:
-            score = _score(st, c, other)
-            if best < 0 or score < best_score:
-                best, best_score = other, score
+            other_score = score(st, st.state_place_room, st.w_slot, c, st.w_slot_stage[c], other)
+            if best < 0 or other_score < best_score:
+                best, best_score = other, other_score
     return best
-
-
-@inlined
-def _score(st, c, machine):
-    """Return the score of a machine for a slot of component `c`, by its least room."""
-    if st.state_i[MACHINE_CHOICE] == FASTEST:
-        return -speed_on(st, st.w_slot_stage[c], machine)
-    total = 0.0
-    for r in range(len(st.state_free)):
-        room, slot = st.state_place_room[machine, r], st.w_slot[c, r]
-        if st.state_i[MACHINE_CHOICE] == BEST_FIT:
-            total += (room - slot) * st.c_mach_scale[r]
-        else:
-            total += (room * st.c_mach_scale[r]) * (slot * st.c_mach_scale[r])
-    return total

@@ -197,7 +197,7 @@ def _earliest_begin(st, j):
             moves = st.state_i[HARD_CAPS] and begin > before
         if begin == math.inf:
             return begin
-        if _is_within_share(st, j, begin) and (begin > AS_IT_IS or may_start(st, j)):
+        if begin > AS_IT_IS or may_start(st, j):
             if is_heterogeneous(st, j):
                 n_free = width(st, j) if claim_components(st, j, begin) else 0
             elif is_counted:

@@ -7,11 +7,10 @@ may take each other's, so each time is tried by itself.
 
 # mypy: disable-error-code="no-untyped-def"
 
-from sim.base.jit import inlined, part
-from sim.engine.kernels.choosing.choice import acquire_devices
-from sim.engine.kernels.choosing.devices import n_by_devices, release
+from sim.base.jit import part
 from sim.engine.kernels.components import end_component, first_component
-from sim.engine.kernels.features import CHOOSES, PREEMPTS
+from sim.engine.kernels.features import PREEMPTS
+from sim.engine.kernels.held_slots import slots_in
 from sim.engine.kernels.rigid.replan_ends import (
     ending_jobs,
     first_vacated,
@@ -19,7 +18,7 @@ from sim.engine.kernels.rigid.replan_ends import (
     has_allowed,
     least_ended,
 )
-from sim.engine.kernels.rigid.replan_nodes import NEVER, choose_nodes, n_together
+from sim.engine.kernels.rigid.replan_nodes import NEVER, job_width, n_together
 from sim.engine.kernels.rigid.replan_registers import (
     FIRST_WINDOW,
     KILL_WAIT,
@@ -28,107 +27,35 @@ from sim.engine.kernels.rigid.replan_registers import (
     N_GONE,
     ROOM_BY,
 )
-from sim.engine.kernels.state import CONSTRAINED
-
-UNLIMITED = 2**62
+from sim.engine.kernels.rigid.room import CONSECUTIVE, PLANNED, find_together
 
 
 @part
-def choose_together(st, j, free, as_now):
+def choose_together(st, j, free, is_now):
     """Choose allowed nodes for all components of job `j`, by what is free; False if it fits not.
 
     ``state_task_node`` gets the node of each task, and ``state_node_tasks`` the tasks of each.
     """
-    return _choose(st, j, free, as_now, False) or _choose(st, j, free, as_now, True)
-
-
-@part
-def _choose(st, j, free, as_now, in_order):
-    left, taken, tasks = st.state_node_left, st.state_node_given, st.state_node_tasks
-    left[:] = free
-    taken[:] = 0
-    entry = st.w_stage_task0[st.w_job_stage0[j]]
-    c, end = first_component(st, j), end_component(st, j)
-    while c < end and _list_room(st, j, c, as_now) >= st.w_slot_size[c]:
-        if in_order:
-            _choose_first(st, st.w_slot_size[c])
-        else:
-            choose_nodes(st, st.w_slot_size[c])
-        i = 0
-        for node in range(len(tasks)):
-            taken[node] += tasks[node]
-            for _ in range(tasks[node]):
-                for r in range(left.shape[1]):
-                    left[node, r] -= st.w_slot[c, r]
-                if as_now and CHOOSES and st.state_i[CONSTRAINED]:
-                    bits = acquire_devices(st, st.w_slot, c, node)
-                    st.state_held_devices[st.w_slot0[c] + i] = bits
-                st.state_task_node[entry] = node
-                entry += 1
-                i += 1
-        c += 1
-    if as_now and CHOOSES and st.state_i[CONSTRAINED]:
-        _release_devices(st, j, c)
-    tasks[:] = taken
-    return c == end
-
-
-@inlined
-def _release_devices(st, j, end):
-    """Release the devices that were taken on trial for the components of job `j` before `end`."""
-    entry = st.w_stage_task0[st.w_job_stage0[j]]
-    for c in range(first_component(st, j), end):
-        for i in range(st.w_slot0[c], st.w_slot0[c] + st.w_slot_size[c]):
-            release(st, st.w_slot, c, st.state_task_node[entry], st.state_held_devices[i])
-            entry += 1
-
-
-@part
-def _list_room(st, j, c, as_now):
-    """Set the slots of component `c` that fit what each allowed node has left; return the sum."""
-    room, total = st.state_node_room, 0
-    for node in range(len(room)):
-        room[node] = 0
-        if st.state_node_allowed[node] and not (
-            st.w_job_one_per_node[j] and st.state_node_given[node] > 0
-        ):
-            room[node] = _room_of(st, j, c, st.state_node_left, node, as_now)
-        total += room[node]
-    return total
-
-
-@part
-def _room_of(st, j, c, free, node, as_now):
-    """Count the slots of component `c` of job `j` that fit what is free on a node."""
-    room = UNLIMITED
-    for r in range(len(st.state_wants)):
-        if st.w_slot[c, r] > 0:
-            room = min(room, max(free[node, r], 0) // st.w_slot[c, r])
-    if room == UNLIMITED:
-        room = st.w_slot_size[c]
-    if CHOOSES and st.state_i[CONSTRAINED]:
-        if not st.w_slot_allowed[c] & st.c_mach_class[node]:
-            return 0
-        if as_now and room > 0:
-            room = min(room, n_by_devices(st, st.w_slot, c, node))
-    return min(room, 1) if st.w_job_one_per_node[j] else room
-
-
-@inlined
-def _choose_first(st, n_left):
-    """Choose the first nodes with room for so many tasks."""
-    for node in range(len(st.state_node_room)):
-        st.state_node_tasks[node] = min(st.state_node_room[node], n_left)
-        n_left -= st.state_node_tasks[node]
+    st.state_node_left[:] = free
+    if not find_together(st, j, st.state_node_left, PLANNED, CONSECUTIVE, is_now):
+        return False
+    note_found(st, j)
+    first = st.w_stage_task0[st.w_job_stage0[j]]
+    st.state_node_tasks[:] = 0
+    for entry in range(first, first + job_width(st, j)):
+        st.state_node_tasks[st.state_task_node[entry]] += 1
+    return True
 
 
 @part
 def may_fit_alone(st, j):
     """Tell whether each component of job `j` fits the allowed nodes now, without the others."""
-    st.state_node_left[:] = st.state_node_now
-    st.state_node_given[:] = 0
     for c in range(first_component(st, j), end_component(st, j)):
-        if _list_room(st, j, c, True) < st.w_slot_size[c]:
+        total = 0
+        for node in range(len(st.state_node_allowed)):
+            if st.state_node_allowed[node]:
+                total += slots_in(st, j, c, node, st.state_node_now, True)
+        if total < st.w_slot_size[c]:
             return False
     return True
 
@@ -139,7 +66,7 @@ def has_any_room(st, j):
     for node in range(len(st.state_node_allowed)):
         for c in range(first_component(st, j), end_component(st, j)):
             is_allowed = st.state_node_allowed[node]
-            if is_allowed and _room_of(st, j, c, st.state_node_now, node, True) > 0:
+            if is_allowed and slots_in(st, j, c, node, st.state_node_now, True) > 0:
                 return True
     return False
 

@@ -299,10 +299,10 @@ def start_first(st, j):
     if PLACES and st.state_i[BY_PLACE]:
         count_free(st)
     _build_profile(st)
-    if not _reserve_now(st, j):
-        return False
-    _start(st, j)
-    return True
+    fits = _reserve_now(st, j)
+    if fits:
+        _start(st, j)
+    return fits
 
 
 @part

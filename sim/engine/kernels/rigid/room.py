@@ -1,104 +1,166 @@
-"""Room for slots that start together: machines in the order in which they give slots."""
+"""Room for slots that start together: machines for all of them, or none, found on trial.
+
+One search for gangs, preemption and pins, which look at the present, and for gangs of unequal slots
+under reservations and plans, which look at a time. The caller says where room is: ``left`` is what
+is free of each machine, and the *source* which machines are open. Components of a gang get room one
+after the other, each beside those before it; devices are those of the present, if it is looked at.
+In the end all is given back, and the machines are noted as those of the slots.
+"""
 
 # mypy: disable-error-code="no-untyped-def"
 
-from sim.base.jit import inlined, part
+from sim.base.jit import inlined, late, part
 from sim.engine.kernels.choosing.choice import acquire_devices, score
 from sim.engine.kernels.choosing.devices import release
-from sim.engine.kernels.components import end_component, first_component
-from sim.engine.kernels.features import CHOOSES, REPLANS
-from sim.engine.kernels.held_slots import slots_on
+from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
+from sim.engine.kernels.features import CHOOSES, PINS, PLACES, PREEMPTS, REPLANS
+from sim.engine.kernels.held_slots import is_open, slots_in
 from sim.engine.kernels.state import CONSTRAINED, MACHINE_CHOICE
+
+choose_nodes = late("sim.engine.kernels.rigid.replan_nodes.choose_nodes", REPLANS)
+
+PRESENT, PINNED, FREED, BETWEEN, PLANNED = range(5)
+"""Sources of room: machines as they are; of them at most ``state_mach_limit`` slots; those whose
+``state_mach_room`` is not 0, while units that stop are given back; places whose
+``state_place_slots`` is not 0, between two times; allowed nodes of a plan."""
+FIRST, LEAST_SCORE, CONSECUTIVE = range(3)
+"""Rules: the first machines with room; those of least score; rows of consecutive nodes."""
 
 
 @part
-def next_machine(st, j, c, machine, by_score):
+def find_slots(st, j, source):
+    """Find machines for all slots of gang `j` now; False if they do not fit."""
+    by_score = CHOOSES and st.state_i[MACHINE_CHOICE] > 0
+    rule = LEAST_SCORE if by_score else FIRST
+    return find_together(st, j, st.state_mach_free, source, rule, True)
+
+
+@part
+def find_together(st, j, left, source, rule, is_now):
+    """Find machines for all slots of gang `j` by a rule; False if they do not fit.
+
+    Where that does not suffice for several components, on the first machines with room.
+    """
+    if find_within(st, j, left, source, rule, is_now):
+        return True
+    is_other = rule != FIRST and is_heterogeneous(st, j)
+    return is_other and find_within(st, j, left, source, FIRST, is_now)
+
+
+@part
+def find_within(st, j, left, source, rule, is_now):
+    """Find machines for all slots of gang `j` by a rule alone."""
+    c, end, n_left = first_component(st, j), end_component(st, j), 0
+    if st.w_job_one_per_node[j]:
+        st.state_mach_given[:] = 0
+    while c < end:
+        if REPLANS and rule == CONSECUTIVE:
+            n_left = _fill_rows(st, j, c, left, is_now)
+        else:
+            n_left = _fill_machines(st, j, c, left, source, rule, is_now)
+        if n_left > 0:
+            break
+        c += 1
+    fits = c == end
+    for other in range(first_component(st, j), min(c + 1, end)):
+        give_back(st, other, n_left if other == c else 0, left, is_now)
+    return fits
+
+
+@part
+def _fill_machines(st, j, c, left, source, rule, is_now):
+    """Let machines in turn give slots of component `c`, as many as they can; return those left."""
+    n_left, machine = st.w_slot_size[c], -1
+    while n_left > 0:
+        machine = _next_machine(st, j, c, machine, left, source, rule, is_now)
+        if machine < 0:
+            return n_left
+        n_slots = min(slots_beside(st, j, c, machine, left, source, is_now), n_left)
+        if PINS and source == PINNED:
+            st.state_mach_limit[machine] -= n_slots
+        n_left = _fill(st, j, c, n_left, machine, n_slots, left, is_now)
+    return 0
+
+
+@part
+def _next_machine(st, j, c, machine, left, source, rule, is_now):
     """Return the machine that gives slots after `machine`: the next, or that of least score.
 
     -1 if none of them has room.
     """
-    if not (CHOOSES and by_score):
+    if not (CHOOSES and rule == LEAST_SCORE):
         return machine + 1 if machine + 1 < st.state_mach_free.shape[0] else -1
     best, best_score = -1, 0.0
     for other in range(st.state_mach_free.shape[0]):
-        if slots_on(st, j, c, other) > 0:
-            other_score = score(st, st.w_slot, c, st.w_slot_stage[c], other)
+        if slots_beside(st, j, c, other, left, source, is_now) > 0:
+            other_score = score(st, left, st.w_slot, c, st.w_slot_stage[c], other)
             if best < 0 or other_score < best_score:
                 best, best_score = other, other_score
     return best
 
 
 @part
-def find_components(st, j):
-    """Find machines for all slots of gang `j`, of several components; False if they do not fit.
-
-    Component by component; where that does not suffice, on the first machines with room. The
-    machines are noted as those of its slots, and nothing is taken.
-    """
-    by_score = CHOOSES and st.state_i[MACHINE_CHOICE] > 0
-    if REPLANS and st.w_job_one_per_node[j]:
-        by_score = False
-    return find_within(st, j, by_score, False) or (by_score and find_within(st, j, False, False))
+def _fill_rows(st, j, c, left, is_now):
+    """Choose nodes for all slots of component `c` by consecutive best fit; return those left."""
+    room, tasks, total, n_left = st.state_node_room, st.state_node_tasks, 0, st.w_slot_size[c]
+    for node in range(len(room)):
+        room[node] = slots_beside(st, j, c, node, left, PLANNED, is_now)
+        total += room[node]
+    if total < n_left:
+        return n_left
+    choose_nodes(st, n_left)
+    for node in range(len(tasks)):
+        n_left = _fill(st, j, c, n_left, node, tasks[node], left, is_now)
+    return n_left
 
 
 @part
-def find_within(st, j, by_score, is_limited):
-    """Find machines in turn; if `is_limited`, with at most ``state_mach_limit`` slots each."""
-    c, end, n_left = first_component(st, j), end_component(st, j), 0
-    while c < end:
-        n_left, machine = st.w_slot_size[c], -1
-        while n_left > 0:
-            machine = next_machine(st, j, c, machine, by_score)
-            if machine < 0:
-                break
-            n_slots = min(slots_on(st, j, c, machine), n_left)
-            if REPLANS and st.w_job_one_per_node[j] and _has_slot(st, j, c, machine):
-                n_slots = 0
-            if is_limited:
-                n_slots = min(n_slots, st.state_mach_limit[machine])
-                st.state_mach_limit[machine] -= n_slots
-            for _ in range(n_slots):
-                n_left -= 1
-                take_on_trial(st, c, n_left, machine)
-        if n_left > 0:
-            break
-        c += 1
-    fits = c == end
-    for other in range(first_component(st, j), min(c + 1, end)):
-        give_back(st, other, n_left if other == c else 0)
-    return fits
+def slots_beside(st, j, c, machine, left, source, is_now):
+    """Count the slots of component `c` that find room on `machine`, beside those of gang `j`."""
+    if st.w_job_one_per_node[j] and st.state_mach_given[machine]:
+        return 0
+    if source <= FREED and not is_open(st, j, c, machine):
+        return 0
+    if PREEMPTS and source == FREED and st.state_mach_room[machine] == 0:
+        return 0
+    if PLACES and source == BETWEEN and st.state_place_slots[machine] == 0:
+        return 0
+    if REPLANS and source == PLANNED and st.state_node_allowed[machine] == 0:
+        return 0
+    n_slots = slots_in(st, j, c, machine, left, is_now)
+    if PINS and source == PINNED:
+        n_slots = min(n_slots, st.state_mach_limit[machine])
+    return n_slots
 
 
 @inlined
-def _has_slot(st, j, c, machine):
-    """Tell whether a component of gang `j` before `c` was given a slot on `machine`."""
-    for entry in range(st.w_slot0[first_component(st, j)], st.w_slot0[c]):
-        if st.state_held_machine[entry] == machine:
-            return True
-    return False
+def _fill(st, j, c, n_left, machine, n_slots, left, is_now):
+    """Let a machine give slots of component `c`, of which `n_left` had none; return those left."""
+    if st.w_job_one_per_node[j] and n_slots > 0:
+        st.state_mach_given[machine] = 1
+    for _ in range(n_slots):
+        n_left -= 1
+        take_on_trial(st, c, n_left, machine, left, is_now)
+    return n_left
 
 
 @part
-def take_on_trial(st, c, i, machine):
+def take_on_trial(st, c, i, machine, left, is_now):
     """Take room and devices for the `i`-th slot of component `c` on `machine`, and note it."""
     entry = st.w_slot0[c] + i
     st.state_held_machine[entry] = machine
-    if CHOOSES and st.state_i[CONSTRAINED]:
+    if is_now and CHOOSES and st.state_i[CONSTRAINED]:
         st.state_held_devices[entry] = acquire_devices(st, st.w_slot, c, machine)
-    _add_free(st, c, machine, -1)
+    for r in range(left.shape[1]):
+        left[machine, r] -= st.w_slot[c, r]
 
 
 @part
-def give_back(st, c, first):
+def give_back(st, c, first, left, is_now):
     """Give back what was taken on trial for the slots of component `c`, from the `first` on."""
     for entry in range(st.w_slot0[c] + first, st.w_slot0[c] + st.w_slot_size[c]):
         machine = st.state_held_machine[entry]
-        if CHOOSES and st.state_i[CONSTRAINED]:
+        if is_now and CHOOSES and st.state_i[CONSTRAINED]:
             release(st, st.w_slot, c, machine, st.state_held_devices[entry])
-        _add_free(st, c, machine, 1)
-
-
-@inlined
-def _add_free(st, c, machine, sign):
-    for r in range(st.w_slot.shape[1]):
-        st.state_mach_free[machine, r] += sign * st.w_slot[c, r]
+        for r in range(left.shape[1]):
+            left[machine, r] += st.w_slot[c, r]
