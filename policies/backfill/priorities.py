@@ -44,8 +44,9 @@ class Prioritizing(Policy):
         Wait at which the factor of age is 1, s. It counts from when a job is eligible: not while it
         waits for a begin time or other jobs (Slurm without PriorityFlags=ACCRUE_ALWAYS).
     favor_small : bool
-        False: the factor of size is the mean of the job's part of all CPUs and one node's of all
-        nodes. True: one less that.
+        False: the factor of size is the mean of the job's part of all CPUs and its part of all
+        nodes: it asks for as many as its tasks if no two may share one, else for one. True: one
+        less that.
     fair_tree : bool
         True: the factor of fair share is the rank in Fair Tree. False: 2^(-usage over share).
     half_life_s : float
@@ -228,7 +229,8 @@ def _tiers(policy: Prioritizing, columns: Columns) -> F8:
 def _constant(policy: Prioritizing, columns: Columns, cluster: Cluster, cpus: F8) -> F8:
     """Return the factors that never change, each times its weight, (J, 3)."""
     total, n_nodes = cluster_cpus(cluster)
-    size = (cpus / total + 1 / n_nodes) / 2
+    nodes = np.where(columns.job_one_per_node, columns.job_n_tasks, 1)
+    size = (cpus / total + nodes / n_nodes) / 2
     size = np.clip(1 - size if policy.favor_small else size, 0.0, 1.0)
     factors = [policy.partitions.get(name, 1) for name in columns.queue_names]
     partition = np.array(factors)[columns.job_queue]

@@ -195,6 +195,20 @@ def used(jobs, half_life_s, at_s, period_s=1e9):
     return [usage["default", str(row)] for row in range(len(jobs))]
 
 
+@pytest.mark.parametrize(("is_one", "nodes"), [(True, 4), (False, 1)])
+def test_size_counts_nodes_that_a_job_asks_for(is_one, nodes):
+    """Four tasks of two CPUs ask for four nodes if no two may share one, else for one of eight."""
+    job = {"submit_s": 0.0, "min_tasks": 4, "one_per_node": is_one}
+    w = sim.Workload.from_jobs(
+        [job | {"stages": [{"durations_s": [1.0] * 4, "demand": {"cpu": 2.0}}]}]
+    )
+    settings = policies.build("multifactor", weight_job_size=320.0)
+    world = World(w.columns, sim.Cluster.machines(8, cpu=4), 0, {})
+    priorities = Priorities(settings, world, np.zeros(1))
+    size = priorities.weighted(0)[1]["job_size"]
+    assert size == 320.0 * (8 / 32 + nodes / 8) / 2
+
+
 def test_usage_decays_by_hand():
     jobs = [(0.0, 0.0, 15.0, 2), (0.0, 4.0, 99.0, 1)]
     half_life_s = 693.0  # 0.999 a second
