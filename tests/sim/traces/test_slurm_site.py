@@ -327,6 +327,36 @@ def test_jobs_are_tasks_or_nodes_as_they_asked(tmp_path):
     assert column(w, "one_per_node") == [False] * 4 + [True, True, False, False]
 
 
+def test_steps_of_batch_scripts_tell_the_tasks_on_their_node(tmp_path):
+    def step(name, cpus, node):
+        return row(name, SubmitLine="sbatch", AllocCPUS=cpus, NNodes=1, NodeList=node)
+
+    def job(number, line, **changed):
+        changed = {"NodeList": "n[1-2],big", "NNodes": 3, "AllocCPUS": 8, "ReqCPUS": 8} | changed
+        amounts = f"cpu={changed['AllocCPUS']},mem=6G,node={changed['NNodes']}"
+        return row(number, SubmitLine=line, AllocTRES=amounts, ReqTRES="cpu=8,node=1", **changed)
+
+    again = {"State": "PREEMPTED", "NodeList": "n1,big", "NNodes": 2}
+    day = "2026-03-01T09:0"
+    later = {"Submit": f"{day}1:30", "Start": f"{day}2:00", "End": f"{day}4:00"}
+    rows = (
+        job(1, "sbatch -n 8 job.sh"), step("1.batch", 3, "n1"), step("1.extern", 8, "n1"),
+        job(2, "sbatch -n 4 -c 2 job.sh"), step("2.batch", 4, "n1"), step("2.0", 2, "n2"),
+        job(3, "sbatch -N 3 job.sh", AllocCPUS=6, ReqCPUS=6), step("3.batch", 2, "n1"),
+        job(4, "sbatch -n 8 job.sh"), step("9.batch", 2, "n1"),
+        job(5, "sbatch -n 8 job.sh", **again), step("5.batch", 1, "n1"),
+        job(5, "sbatch -n 8 job.sh", **later), step("5.batch", 2, "n1"),
+    )  # fmt: skip
+    w = site(tmp_path, sacct_txt="\n".join((HEADER, *rows)) + "\n").workload
+    assert column(w, "job_id") == ["1", "2", "3", "4", "5"]
+    assert column(w, "node_tasks", "stages") == ["n1=3", "n1=2", "", "", "n1=2"]
+    first, second = column(w, "recorded_runs")[4].split(";")
+    assert (first.split(" ")[3:], second.split(" ")[3:]) == (
+        ["n1,big", "n1=1"],
+        ["n[1-2],big", "n1=2"],
+    )
+
+
 def test_notes_name_what_is_not_simulated(tmp_path):
     notes = "\n".join(site(tmp_path).notes)
     for text in (
