@@ -231,6 +231,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_unit_next", "i4", "S:PREEMPTS", -1),
     ("state_victim", "i4", "S+J:PREEMPTS", 0),
     ("state_contender", "i4", "J:PREEMPTS", 0),
+    # jobs for which a pass or a plan says that others are to stop, and whether each is one
+    ("state_preemptor", "i4", "J:PREEMPTS", 0),
+    ("state_job_is_preemptor", "i1", "J:PREEMPTS", 0),
     ("state_component_idle", "i4", "*", INPUT),
     ("state_holder", "i4", "J:PREEMPTS", 0),  # gangs that hold slots, and where each stands
     ("state_job_holder", "i4", "J:PREEMPTS", 0),
