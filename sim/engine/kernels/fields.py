@@ -413,6 +413,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_refill_list", "i4", "J:GANGS", 0),
     ("state_refill_listed", "i1", "J:GANGS", 0),
     ("state_held_machine", "i4", "H", 0),
+    ("w_job_exclusive", "i1", "J:EXCLUSIVES", INPUT),
+    # what machines of an exclusive gang have beyond its slots, since it last began
+    ("state_job_whole", "i8", "J:EXCLUSIVES, R", INPUT),
     ("state_held_devices", "i8", "H:CHOOSES", 0),  # bits of devices of that machine
     ("state_stopping", "i4", "J:GANGS", 0),  # gangs that stop as a whole
     ("state_job_stops", "i1", "J:GANGS", 0),  # it is one of them

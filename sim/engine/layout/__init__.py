@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import I4, I8, filled, frozen
 from sim.cluster.cap_groups import Groups, cap_groups
+from sim.cluster.classes import PARTS
+from sim.cluster.exclusive import exclusive_jobs
 from sim.cluster.fits import check_task_room, has_enforced_limits, max_running
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.fields import FIELDS
@@ -126,13 +128,17 @@ def lay_out(
         choice = lay_out_choice(columns, cluster, plan, order, capacity, flags, n_kinds, components)
     n_buckets = min(n_stages, n_queues * (n_kinds + 1))
     stage_lag = frozen(np.array([cluster.stage_lag_s] if cluster.stage_lag_s else [], np.float64))
+    takes_whole = gangs and PARTS in cluster.resources
+    flags[layout.EXCLUSIVES] = takes_whole
+    exclusive = exclusive_jobs(columns, cluster).astype(np.int8)
     conditions = {
         "BUCKETS": buckets,
-        "CAPACITIES": variable_ends or bool(features & {"HOLDS", "CHECKS"}),
+        "CAPACITIES": variable_ends or takes_whole or bool(features & {"HOLDS", "CHECKS"}),
         "DEFERS": bool(plan.deferred),
         "DEVICES": record_tasks and bool(flags[layout.CONSTRAINED]),
         "SCORES": bool(flags[layout.CACHES_SCORES]),
         "DEMANDS": not cluster.unit,
+        "EXCLUSIVES": takes_whole,
         "FAILS": fails,
         "KINDS": buckets or "CHOOSES" in features,
         "LEARNING": plan.learning is not None,
@@ -175,6 +181,8 @@ def lay_out(
         "w_job_stage0": columns.job_stage0,
         "w_job_min_tasks": columns.job_min_tasks,
         "w_job_org": org,
+        "w_job_exclusive": exclusive if takes_whole else exclusive[:1],
+        "state_job_whole": views["whole"] if takes_whole else np.zeros((1, len(total)), np.int64),
         "w_job_tier": tiers_in_order(columns, cluster, "TIERS" in features),
         "w_job_work": columns.job_work,
         "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),

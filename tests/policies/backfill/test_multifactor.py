@@ -209,6 +209,24 @@ def test_size_counts_nodes_that_a_job_asks_for(is_one, nodes):
     assert size == 320.0 * (8 / 32 + nodes / 8) / 2
 
 
+@pytest.mark.parametrize(("is_alone", "first"), [(False, "x"), (True, "y")])
+def test_an_exclusive_gang_uses_its_whole_machines(is_alone, first):
+    """Of x and y that one goes first which used less: 2 CPUs, or 1, or the 4 of a whole machine."""
+
+    def job(name, submit_s, cpus, run_s=10.0, **more):
+        stages = [{"durations_s": [run_s], "demand": {"cpu": cpus}}]
+        return {"submit_s": submit_s, "user": name, "min_tasks": 1, "stages": stages, **more}
+
+    jobs = [job("x", 0.0, 1.0, exclusive=is_alone), job("y", 0.0, 2.0)]
+    jobs += [job("z", 10.0, 4.0), job("z", 10.0, 4.0, 30.0)]  # one machine is free at 20 s
+    jobs += [job("x", 12.0, 4.0), job("y", 12.0, 4.0)]
+    weights = {"weight_age": 0.0, "weight_job_size": 0.0, "calc_period_s": 11.0}
+    built = policies.build("multifactor", **weights)
+    result = sim.simulate(sim.Workload.from_jobs(jobs), sim.Cluster.machines(2, cpu=4), built)
+    assert dict(zip("xy", result.job_start[4:].tolist(), strict=True))[first] == 20.0
+    assert max(result.job_start[4:]) == 30.0
+
+
 def test_usage_decays_by_hand():
     jobs = [(0.0, 0.0, 15.0, 2), (0.0, 4.0, 99.0, 1)]
     half_life_s = 693.0  # 0.999 a second

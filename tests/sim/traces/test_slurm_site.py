@@ -290,6 +290,23 @@ def test_jobs_have_what_they_asked_for(tmp_path):
     assert not [name for name in w.jobs.column_names if "sacct" in name]
 
 
+@pytest.mark.parametrize(
+    ("line", "mem", "classes"),
+    [
+        ("sbatch --exclusive --mem-per-cpu=3G job.sh", "6G", "big"),  # four CPUs of 8 GiB lack it
+        ("sbatch --exclusive --mem-per-cpu=2G job.sh", "4G", ""),
+        ("sbatch --exclusive --mem=6G job.sh", "6G", ""),  # of a node
+        ("sbatch --exclusive --mem-per-cpu=99G job.sh", "198G", ""),  # no node has it
+        ("sbatch --mem-per-cpu=3G job.sh", "6G", ""),
+    ],
+)
+def test_exclusive_jobs_have_memory_for_all_cpus_of_a_node(tmp_path, line, mem, classes):
+    rows = (row(1), row(2, SubmitLine=line, ReqTRES=f"cpu=2,mem={mem},node=1", NodeList="big"))
+    w = site(tmp_path, sacct_txt="\n".join((HEADER, *rows)) + "\n").workload
+    runs_on = column(w, "runs_on", "stages") if "runs_on" in w.stages.column_names else ["", ""]
+    assert runs_on == ["", classes]
+
+
 def test_licences(tmp_path):
     read = site(tmp_path)
     assert column(read.workload, "license_matlab") == [0, 0, 0, 1]
