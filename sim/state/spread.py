@@ -110,7 +110,9 @@ class _Spread:
         machines, n_left = self.ran.machines[job], int(self.ran.n_tasks[job])
         known = self.ran.known[job]
         if not self.ran.is_loose(job):
-            own = known or dict.fromkeys(machines, n_left // len(machines))
+            own = dict.fromkeys(machines, n_left // len(machines))
+            if len(known) == len(machines):
+                own = dict(known)
             for machine, n in own.items():
                 self.make_room(job, machine, n)
             return own

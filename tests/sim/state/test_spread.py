@@ -78,6 +78,10 @@ def test_known_tasks_count(known: Nodes, expected: Nodes) -> None:
     assert placed([(0.0, 9.0, (0, 1, 2), 6)], [4, 4, 4], known=[known]) == [expected]
 
 
+def test_a_known_task_of_a_rigid_job_leaves_those_on_its_other_machines() -> None:
+    assert placed([(0.0, 9.0, (0, 1, 2), 3)], [4, 4, 4], known=[{0: 1}]) == [{0: 1, 1: 1, 2: 1}]
+
+
 def test_known_tasks_do_not_change_places() -> None:
     jobs = [(0.0, 9.0, (0, 1, 2), 5), (1.0, 9.0, (0,), 2)]
     assert placed(jobs, [3, 4, 4])[0] == {0: 1, 1: 3, 2: 1}
