@@ -15,10 +15,11 @@ import numpy as np
 from policies.backfill.fair_share import Shares
 from policies.base import Policy
 from policies.preempting import levels_of
-from sim.base.arrays import F8, I4
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.base.parameters import NotNegative, Positive
 from sim.cluster.cluster import Cluster
+from sim.cluster.exclusive import exclusive_jobs
 from sim.engine.plan import Batch, World
 from sim.workload.columns import Columns
 from sim.workload.tables import names, values
@@ -44,8 +45,9 @@ class Prioritizing(Policy):
         Wait at which the factor of age is 1, s. It counts from when a job is eligible: not while it
         waits for a begin time or other jobs (Slurm without PriorityFlags=ACCRUE_ALWAYS).
     favor_small : bool
-        False: the factor of size is the mean of the job's part of all CPUs and one node's of all
-        nodes. True: one less that.
+        False: the factor of size is the mean of the job's part of all CPUs and its part of all
+        nodes: it asks for as many as its tasks if no two may share one, else for one. True: one
+        less that.
     fair_tree : bool
         True: the factor of fair share is the rank in Fair Tree. False: 2^(-usage over share).
     half_life_s : float
@@ -133,6 +135,7 @@ class Priorities:
         self.associations = shares.associations
         index = {pair: i for i, pair in enumerate(self.associations)}
         cpus = task_cpus(columns, world.cluster)
+        self._whole = _Whole.exclusive(columns, world)
         is_gang = columns.job_min_tasks > 0
         width = np.where(is_gang, columns.job_min_tasks, columns.job_n_tasks)
         # 0.693 for ln 2, and the first two terms of the exponential, as in the plugin
@@ -148,7 +151,7 @@ class Priorities:
             "w_start": view["start"],
             "w_done_work": view["done_work"],
             "w_association": np.array([index[pair] for pair in pairs]),
-            "w_cpus": np.where(is_gang, width, 1) * cpus,
+            "w_cpus": self._whole.begin(np.where(is_gang, width, 1) * cpus),
             "w_is_gang": is_gang,
             "w_tier_key": -_tiers(policy, columns) * TIER,
             "w_constant": _constant(policy, columns, world.cluster, width * cpus),
@@ -195,6 +198,7 @@ class Priorities:
     def update(self, batch: Batch) -> I4:
         """Process the events of a batch; return the jobs with new keys."""
         now, kind, row, time_s = batch
+        self._whole.update()
         n: int = self._update(
             self._state, now, kind, row, self._no_times if time_s is None else time_s
         )
@@ -202,6 +206,7 @@ class Priorities:
 
     def calculate(self, at_s: float) -> None:
         """Calculate usage and the factors of fair share at a time, s, out of turn."""
+        self._whole.update()
         self._kernels.calculate(self._state, at_s)
 
     def weighted(self, job: int) -> tuple[float, dict[str, float]]:
@@ -209,6 +214,48 @@ class Priorities:
         priority: float = self._kernels.weigh(self._state, job)
         values = self.arrays["state_weighted"].tolist()
         return priority, dict(zip(FACTORS, values, strict=True))
+
+
+@dataclass
+class _Whole:
+    """CPUs of jobs, and those that the machines of exclusive ones have beyond what they ask for.
+
+    Attributes
+    ----------
+    jobs : (N,) int64
+        Jobs that take whole machines.
+    more : (J,) int64
+        Quanta of CPUs beyond their slots: a live view.
+    quantum : float
+        CPUs of a quantum.
+    """
+
+    jobs: I8
+    more: I8
+    quantum: float
+    requested: F8 = field(default_factory=lambda: np.zeros(0))
+    cpus: F8 = field(default_factory=lambda: np.zeros(0))
+
+    @classmethod
+    def exclusive(cls, columns: Columns, world: World) -> _Whole:
+        """Find the exclusive jobs of a run; none without views, as where a variant is chosen."""
+        jobs = np.flatnonzero(exclusive_jobs(columns, world.cluster))
+        if not len(jobs) or "whole" not in world.view:
+            return cls(jobs[:0], np.zeros(0, np.int64), 1.0)
+        resource = columns.resources.index(cpu_resource(world.cluster))
+        return cls(jobs, world.view["whole"][:, resource], float(columns.quantum[resource]))
+
+    def begin(self, cpus: F8) -> F8:
+        """Take the CPUs that jobs ask for, (J,); return those that they use, a live view."""
+        self.requested, self.cpus = cpus.astype(np.float64), cpus.astype(np.float64)
+        view = self.cpus.view()
+        view.setflags(write=False)
+        return view
+
+    def update(self) -> None:
+        """Update the CPUs of exclusive jobs."""
+        if len(self.jobs):
+            self.cpus[self.jobs] = self.requested[self.jobs] + self.more[self.jobs] * self.quantum
 
 
 def _tiers(policy: Prioritizing, columns: Columns) -> F8:
@@ -228,7 +275,8 @@ def _tiers(policy: Prioritizing, columns: Columns) -> F8:
 def _constant(policy: Prioritizing, columns: Columns, cluster: Cluster, cpus: F8) -> F8:
     """Return the factors that never change, each times its weight, (J, 3)."""
     total, n_nodes = cluster_cpus(cluster)
-    size = (cpus / total + 1 / n_nodes) / 2
+    nodes = np.where(columns.job_one_per_node, columns.job_n_tasks, 1)
+    size = (cpus / total + nodes / n_nodes) / 2
     size = np.clip(1 - size if policy.favor_small else size, 0.0, 1.0)
     factors = [policy.partitions.get(name, 1) for name in columns.queue_names]
     partition = np.array(factors)[columns.job_queue]

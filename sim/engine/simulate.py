@@ -13,7 +13,7 @@ from sim.base.arrays import F8, I4
 from sim.base.errors import AccountError, DeadlockError, InputError, PolicyError
 from sim.cluster.cluster import Cluster
 from sim.cluster.default_times import with_default_times
-from sim.cluster.exclusive import with_parts
+from sim.cluster.exclusive import exclusive_jobs, with_parts
 from sim.cluster.fits import check_fits, check_room
 from sim.engine.accounts import broken_account
 from sim.engine.batches import Recorder
@@ -135,6 +135,9 @@ def begin_run(
     plan = Plan(len(columns.job_submit), len(columns.stage_job), columns.n_tasks)
     # the live views need the kernel's arrays, which need the filled plan: views come first
     views = _views(columns.job_submit, len(columns.stage_job))
+    takes_whole = bool(exclusive_jobs(columns, cluster).any())
+    shape = (len(columns.job_submit) if takes_whole else 1, len(columns.resources) + takes_whole)
+    views["whole"] = np.zeros(shape, dtype=np.int64)
     world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
     plan.pinned = state
     memory = policy.begin(world, plan)

@@ -15,7 +15,7 @@ from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.engine.plan.state import State
 from sim.state.spread import Ran, spread
-from sim.workload.node_names import NODE_LIST, expand
+from sim.workload.node_names import NODE_LIST, NODE_TASKS, expand, node_tasks
 from sim.workload.schema import RECORDED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
@@ -94,12 +94,19 @@ def _machines(workload: Workload, cluster: Cluster) -> tuple[I4, Mask]:
         is_known[j] &= 0 < len(known) == len(names) <= n_tasks[j]
         machines.append(tuple(known))
     jobs = np.flatnonzero(is_known)
+    known_tasks = [""] * len(lists)
+    if NODE_TASKS in workload.stages.column_names:
+        known_tasks = workload.stages[NODE_TASKS].to_pylist()
     ran = Ran(
         start_s[jobs],
         np.where(np.isnan(finish_s), np.inf, finish_s)[jobs],
         [machines[j] for j in jobs.tolist()],
         n_tasks[jobs],
         columns.stage_demand[stage0[jobs]],
+        [
+            {row[name]: n for name, n in node_tasks(known_tasks[g] or "").items() if name in row}
+            for g in stage0[jobs].tolist()
+        ],
     )
     machine = np.full(columns.n_tasks, -1, np.int32)
     weight = np.array(cluster.weights or (1,), np.int64)

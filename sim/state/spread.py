@@ -1,15 +1,16 @@
-"""Tasks of gangs on the nodes that a log names: how many on each, which the log does not say.
+"""Tasks of gangs on the nodes that a log names: how many on each, which it rarely says of all.
 
-Slurm takes nodes by their weights, of one weight by consecutive best fit, all the room of each and
-the rest on the last (`sim.engine.kernels.rigid.replan_nodes.choose_nodes`). So are tasks assigned
-to a job's nodes, in order of time. Where a later job would then lack room, tasks of earlier gangs
+What it says counts. Otherwise: Slurm takes nodes by their weights, of one weight by consecutive
+best fit, all the room of each and the rest on the last
+(`sim.engine.kernels.rigid.replan_nodes.choose_nodes`). So are tasks assigned to a job's nodes, in
+order of time. Where a later job would then lack room, tasks of earlier gangs
 change places among their own nodes, if these had room ever since.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 import numpy as np
@@ -34,6 +35,8 @@ class Ran:
         Tasks of each, of which each machine has one at least.
     demand : (J, R) int64
         Demand of one task, in quanta.
+    known : sequence of dict
+        Tasks of each job on some of its machines, as the log has them; empty if it has none.
     """
 
     start_s: F8
@@ -41,11 +44,26 @@ class Ran:
     machines: Sequence[tuple[int, ...]]
     n_tasks: I8
     demand: I8
+    known: Sequence[Nodes] = ()
 
     def is_loose(self, job: int) -> bool:
         """Tell whether the log leaves open how many tasks each machine had."""
         n = len(self.machines[job])
-        return n > 1 and int(self.n_tasks[job]) > n
+        return n > 1 and int(self.n_tasks[job]) > n and len(self.known[job]) < n
+
+    def completed(self) -> Ran:
+        """Return the jobs with what follows from the known tasks; without those that cannot be."""
+        known = []
+        for job, machines in enumerate(self.machines):
+            own = {m: n for m, n in self.known[job].items() if m in machines} if self.known else {}
+            n_left = int(self.n_tasks[job]) - sum(own.values())
+            rest = [machine for machine in machines if machine not in own]
+            if n_left < len(rest) or (n_left > 0 and not rest) or 0 in own.values():
+                own = {}
+            elif len(rest) == 1:
+                own[rest[0]] = n_left
+            known.append(own)
+        return replace(self, known=known)
 
 
 def spread(ran: Ran, capacity: I8, weight: I8) -> list[Nodes]:
@@ -60,7 +78,7 @@ def spread(ran: Ran, capacity: I8, weight: I8) -> list[Nodes]:
     weight : (M,) int64
         Those of the least weight are taken first.
     """
-    return _Spread(ran, capacity, weight).all()
+    return _Spread(ran.completed(), capacity, weight).all()
 
 
 class _Spread:
@@ -90,15 +108,19 @@ class _Spread:
 
     def assign(self, job: int) -> Nodes:
         machines, n_left = self.ran.machines[job], int(self.ran.n_tasks[job])
+        known = self.ran.known[job]
         if not self.ran.is_loose(job):
             own = dict.fromkeys(machines, n_left // len(machines))
+            if len(known) == len(machines):
+                own = dict(known)
             for machine, n in own.items():
                 self.make_room(job, machine, n)
             return own
         for machine in machines:
-            self.make_room(job, machine, 1)
-        own = {}
-        machines = self.in_order(job)
+            self.make_room(job, machine, known.get(machine, 1))
+        own = dict(known)
+        n_left -= sum(known.values())
+        machines = tuple(machine for machine in self.in_order(job) if machine not in known)
         for n_others, machine in zip(range(len(machines))[::-1], machines, strict=True):
             own[machine] = max(min(self.room(job, machine), n_left - n_others), 1)
             n_left -= own[machine]
@@ -113,8 +135,11 @@ class _Spread:
     def in_order(self, job: int) -> tuple[int, ...]:
         """Return the machines of a job in the order in which consecutive best fit takes them."""
         order: list[int] = []
-        left = int(self.ran.n_tasks[job])
-        room = {machine: self.room(job, machine) for machine in self.ran.machines[job]}
+        left, known = int(self.ran.n_tasks[job]), self.ran.known[job]
+        room = {
+            machine: known.get(machine, self.room(job, machine))
+            for machine in self.ran.machines[job]
+        }
         for weight in sorted({int(self.weight[machine]) for machine in room}):
             rows: list[list[int]] = []
             for machine in (m for m in room if self.weight[m] == weight):
@@ -139,11 +164,13 @@ class _Spread:
         if self.room(job, machine) >= n:
             return
         for _, other in sorted(self.running):
-            if not self.ran.is_loose(other) or machine not in self.nodes[other]:
+            known = self.ran.known[other]
+            if not self.ran.is_loose(other) or machine not in self.nodes[other] or machine in known:
                 continue
             for target in self.ran.machines[other]:
                 while (
                     target != machine
+                    and target not in known
                     and self.nodes[other][machine] > 1
                     and self.room(job, machine) < n
                     and self.had_room(other, target)

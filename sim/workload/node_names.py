@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 NODE_LIST = "node_list"
 """Column of ``stages``: the nodes that a stage ran on."""
+NODE_TASKS = "node_tasks"
+"""Column of ``stages``: tasks on some of these nodes (``n1=4,n3=2``), as far as they are known."""
 MAX_NODES = 100_000
 """Largest number of nodes that one list may name; a longer one is unknown."""
 _NUMBER = re.compile(r"(.*?)(\d*)", re.DOTALL)
@@ -62,6 +64,19 @@ def fold(names: Iterable[str]) -> str:
         else:
             parts.append((prefix, [[number, number]]))
     return ",".join(_folded(prefix, ranges) for prefix, ranges in parts)
+
+
+@cache
+def node_tasks(text: str) -> Mapping[str, int]:
+    """Return the tasks on nodes; none of a text of another form.
+
+    >>> dict(node_tasks("n1=4,n3=2"))
+    {'n1': 4, 'n3': 2}
+    """
+    pairs = [part.rpartition("=") for part in text.split(",") if part]
+    if not all(name and n.isdigit() for name, _, n in pairs):
+        return {}
+    return {name: int(n) for name, _, n in pairs}
 
 
 def _folded(prefix: str, ranges: list[list[str]]) -> str:

@@ -279,7 +279,7 @@ RUNS: Final = Column(
     CATEGORY,
     "text",
     "its runs, if it was requeued, by the log, separated by ;: from when it was free to start, "
-    "start and end, s after its first start, and the nodes; '' for one run",
+    "start and end, s after its first start, the nodes, and tasks on some; '' for one run",
     "",
 )
 REASON: Final = Column(

@@ -10,7 +10,7 @@ else changes with starts and ends. A job runs from its first start to its end.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.state import CAP_TICK, N_TICKING, NOW
+from sim.engine.kernels.state import CAP_TICK, EXCLUSIVES, N_TICKING, NOW
 
 RUNNING, HELD, SUBMITTED, AMOUNT, MINUTES = range(5)
 """Codes of ``c_group_counts``."""
@@ -75,6 +75,8 @@ def count_running(st, j, sign):
     st.state_job_counted[j] = sign > 0
     _count_job(st, j, RUNNING, sign)
     _count_job(st, j, HELD, sign)
+    if st.state_i[EXCLUSIVES] and st.w_job_exclusive[j]:
+        _count_whole(st, j, sign)
     if st.w_job_cap_limit[j] == 0:
         return
     st.state_job_limit_left[j] = st.w_job_cap_limit[j]
@@ -132,6 +134,15 @@ def _lower_limit(st, j):
             used = st.state_job_used[j, st.c_group_resource[n]]
             st.state_group_used[n] -= used * (st.state_job_limit_left[j] - whole)
     st.state_job_limit_left[j] = whole
+
+
+@part
+def _count_whole(st, j, sign):
+    """Count what the machines of exclusive job `j` have beyond its slots."""
+    for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
+        n = st.w_job_group[i]
+        if st.c_group_counts[n] == AMOUNT:
+            st.state_group_used[n] += sign * st.state_job_whole[j, st.c_group_resource[n]]
 
 
 @part

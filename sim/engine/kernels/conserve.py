@@ -22,6 +22,7 @@ from sim.engine.kernels.state import (
     BROKEN,
     BROKEN_ROW,
     CHECKED_AT,
+    EXCLUSIVES,
     FAILS,
     HARD_CAPS,
     N_RIGID,
@@ -189,11 +190,15 @@ def _check_groups(st):
             if counts >= AMOUNT:
                 amount = st.state_sum_job[j, st.c_group_resource[n]]
                 used[n] += amount * st.state_job_limit_left[j] if counts == MINUTES else amount
+                is_whole = st.state_i[EXCLUSIVES] and st.w_job_exclusive[j]
+                if counts == AMOUNT and is_whole and st.state_job_counted[j]:
+                    used[n] += st.state_job_whole[j, st.c_group_resource[n]]
             elif counts == SUBMITTED:
                 used[n] += st.state_job_turn[j] >= 0 and st.state_job_left[j] > 0
             else:
                 used[n] += st.state_job_counted[j] * st.w_job_group_amount[i]
     for n in range(len(used)):
-        is_over = used[n] > st.c_group_cap[n] and not PINS  # pinned jobs may exceed caps
+        # pinned jobs may exceed caps, and exclusive ones by what their machines have beyond them
+        is_over = used[n] > st.c_group_cap[n] and not PINS and not st.state_i[EXCLUSIVES]
         if used[n] != st.state_group_used[n] or is_over:
             _break(st, GROUP, n)

@@ -233,6 +233,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_unit_next", "i4", "S:PREEMPTS", -1),
     ("state_victim", "i4", "S+J:PREEMPTS", 0),
     ("state_contender", "i4", "J:PREEMPTS", 0),
+    # jobs for which a pass or a plan says that others are to stop, and whether each is one
+    ("state_preemptor", "i4", "J:PREEMPTS", 0),
+    ("state_job_is_preemptor", "i1", "J:PREEMPTS", 0),
     ("state_component_idle", "i4", "*", INPUT),
     ("state_holder", "i4", "J:PREEMPTS", 0),  # gangs that hold slots, and where each stands
     ("state_job_holder", "i4", "J:PREEMPTS", 0),
@@ -412,6 +415,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_refill_list", "i4", "J:GANGS", 0),
     ("state_refill_listed", "i1", "J:GANGS", 0),
     ("state_held_machine", "i4", "H", 0),
+    ("w_job_exclusive", "i1", "J:EXCLUSIVES", INPUT),
+    # what machines of an exclusive gang have beyond its slots, since it last began
+    ("state_job_whole", "i8", "J:EXCLUSIVES, R", INPUT),
     ("state_held_devices", "i8", "H:CHOOSES", 0),  # bits of devices of that machine
     ("state_stopping", "i4", "J:GANGS", 0),  # gangs that stop as a whole
     ("state_job_stops", "i1", "J:GANGS", 0),  # it is one of them

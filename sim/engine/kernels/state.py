@@ -129,8 +129,9 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     VICTIMS,
     ISOLATED,
     BY_SHARE,
-) = range(93)
-N_I = 93
+    EXCLUSIVES,
+) = range(94)
+N_I = 94
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
@@ -144,6 +145,7 @@ N_I = 93
 # N_AHEAD: claims that begin later; NEXT_PIN, N_PINS_DUE: pinned jobs; NEXT_MOMENT, TRIES: a
 # placement is tried, and will be taken back (`sim.engine.kernels.pins`).
 # Configuration registers:
+# EXCLUSIVES: gangs take whole machines.
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.
 # TASK_ORDER: p_task_order is set.

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import I4, I8, filled, frozen
 from sim.cluster.cap_groups import Groups, cap_groups
+from sim.cluster.classes import PARTS
+from sim.cluster.exclusive import exclusive_jobs
 from sim.cluster.fits import check_task_room, has_enforced_limits, max_running
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.fields import FIELDS
@@ -126,13 +128,15 @@ def lay_out(
         choice = lay_out_choice(columns, cluster, plan, order, capacity, flags, n_kinds, components)
     n_buckets = min(n_stages, n_queues * (n_kinds + 1))
     stage_lag = frozen(np.array([cluster.stage_lag_s] if cluster.stage_lag_s else [], np.float64))
+    flags[layout.EXCLUSIVES] = takes_whole = gangs and PARTS in cluster.resources
     conditions = {
         "BUCKETS": buckets,
-        "CAPACITIES": variable_ends or bool(features & {"HOLDS", "CHECKS"}),
+        "CAPACITIES": variable_ends or takes_whole or bool(features & {"HOLDS", "CHECKS"}),
         "DEFERS": bool(plan.deferred),
         "DEVICES": record_tasks and bool(flags[layout.CONSTRAINED]),
         "SCORES": bool(flags[layout.CACHES_SCORES]),
         "DEMANDS": not cluster.unit,
+        "EXCLUSIVES": takes_whole,
         "FAILS": fails,
         "KINDS": buckets or "CHOOSES" in features,
         "LEARNING": plan.learning is not None,
@@ -176,6 +180,7 @@ def lay_out(
         "w_job_min_tasks": columns.job_min_tasks,
         "w_job_org": org,
         "w_job_one_per_node": (columns.job_one_per_node & (not cluster.unit)).astype(np.int8),
+        **_whole_fields(columns, cluster, views, len(total), takes_whole),
         "w_job_tier": tiers_in_order(columns, cluster, "TIERS" in features),
         "w_job_work": columns.job_work,
         "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
@@ -272,6 +277,21 @@ _FOR_EACH_TASK = {"SINGLES", "LAUNCHES", "TURNS", "HEAPS", "FAILS", "DEVICES", "
 """Conditions under which the state has rows for single tasks."""
 _QUEUE_COLUMNS = ("weight", "tier", "order", "demote_at", "demote_to")
 _JOB_VIEWS = ("turn", "left", "started", "running", "done", "done_work", "first_work")
+
+
+def _whole_fields(
+    columns: Columns,
+    cluster: Cluster,
+    views: dict[str, NDArray[Any]],
+    n_resources: int,
+    takes_whole: bool,
+) -> dict[str, NDArray[Any]]:
+    """Return the fields of gangs that take whole machines, if there are any."""
+    if not takes_whole:
+        absent = np.zeros((1, n_resources), np.int64)
+        return {"w_job_exclusive": np.zeros(1, np.int8), "state_job_whole": absent}
+    is_exclusive = exclusive_jobs(columns, cluster).astype(np.int8)
+    return {"w_job_exclusive": is_exclusive, "state_job_whole": views["whole"]}
 
 
 def _durations(columns: Columns, batches: bool) -> dict[str, NDArray[Any]]:

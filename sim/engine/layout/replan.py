@@ -82,7 +82,7 @@ def replan_fields(
     value for any.
     """
     n_jobs = len(columns.job_submit)
-    state, times = np.zeros(register.N_STATE, np.int64), np.zeros(3)
+    state, times = np.zeros(register.N_STATE, np.int64), np.zeros(register.N_STATE_S)
     options, options_s, completing_s = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
     factors = np.zeros(0)
     like = np.zeros(1, np.int64), 0

@@ -53,7 +53,9 @@ class World:
         speed of their machines' classes, s), ``first_work`` (the same of the first ``notify_at``
         started tasks), ``submit`` (s; that of the workload until it happens), ``start`` and
         ``finish`` (s, NaN before), ``failed`` (0 or 1; 2 if it was ended at its limit), ``turn``
-        (how many were submitted before it, -1 until it is). One entry a stage: ``stage_left``
+        (how many were submitted before it, -1 until it is), ``whole`` ((J, R), quanta: what the
+        machines of a gang that takes whole ones have beyond its slots, since it last began; one
+        row if there is none). One entry a stage: ``stage_left``
         (unfinished tasks), ``stage_started`` (except those lost or evicted) and, if the plan sets
         the stage column ``expected_s``, ``stage_done_work`` (``done_work`` of its tasks, s).
     """

@@ -29,6 +29,7 @@ from sim.traces.sacct.resources import gpu_models, licence_counts
 from sim.traces.sacct.selection import NOT_COMPLETED, Selection, select
 from sim.traces.sacct.stages import Stages, known_resources, make_stages, stages_table
 from sim.workload.amounts import with_account
+from sim.workload.node_names import NODE_LIST, NODE_TASKS
 from sim.workload.schema import HELD_PREFIX, LICENSE_PREFIX, N_NODES, RUNS_ON
 from sim.workload.workload import Workload
 
@@ -186,10 +187,18 @@ def _in_all(number: F8, jobs: Jobs) -> I4:
 
 
 def _nodes(log: Log, record: I8) -> dict[str, Any]:
-    """Return the nodes of each stage, as Slurm writes them (``n[1-4,7]``), if the log has them."""
+    """Return the nodes of each stage, as Slurm writes them (``n[1-4,7]``), if the log has them.
+
+    And the tasks on some of them, if a reader knows these.
+    """
     if "NodeList" not in log:
         return {}
-    return {"node_list": take_rows(log["NodeList"], record).fill_null("")}
+    columns = {NODE_LIST: "NodeList", NODE_TASKS: NODE_TASKS}
+    return {
+        column: take_rows(log[name], record).fill_null("")
+        for column, name in columns.items()
+        if name in log
+    }
 
 
 def _held_amounts(chosen: Selection, stages: Stages, tasks: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Runs of requeued jobs: when each was eligible, started and ended, and its nodes.
+"""Runs of requeued jobs: when each was eligible, started and ended, its nodes and tasks on them.
 
 A job that was preempted, or lost its node, has a record for each run. The workload has one job of
 them, so that a simulation may requeue it at other times; its runs stand beside, for the state of
@@ -15,6 +15,7 @@ import pyarrow as pa
 from sim.traces.sacct.columns import take_rows
 from sim.traces.sacct.jobs import Jobs
 from sim.traces.sacct.selection import Selection
+from sim.workload.node_names import NODE_TASKS
 from sim.workload.schema import RUNS
 
 
@@ -28,7 +29,8 @@ def run_columns(chosen: Selection, jobs: Jobs) -> dict[str, Any]:
     rows_of: dict[int, list[int]] = {}
     for row in lost[np.argsort(times.start_s[lost], kind="stable")].tolist():
         rows_of.setdefault(int(runs.origin[row]), []).append(row)
-    nodes = take_rows(chosen.log["NodeList"], np.arange(len(runs.origin))).fill_null("").to_pylist()
+    names, tasks = (_texts(chosen, column) for column in ("NodeList", NODE_TASKS))
+    nodes = [f"{own} {n}".rstrip() for own, n in zip(names, tasks, strict=True)]
     texts = []
     for head in chosen.heads[jobs.head].tolist():
         origin = int(runs.origin[head])
@@ -47,3 +49,11 @@ def run_columns(chosen: Selection, jobs: Jobs) -> dict[str, Any]:
             else ""
         )
     return {RUNS.name: pa.array(texts, pa.string()).dictionary_encode()}
+
+
+def _texts(chosen: Selection, column: str) -> list[str]:
+    n = len(chosen.runs.origin)
+    if column not in chosen.log:
+        return [""] * n
+    texts: list[str] = take_rows(chosen.log[column], np.arange(n)).fill_null("").to_pylist()
+    return texts

@@ -19,9 +19,10 @@ from sim.traces.sacct.records import LOGGED, build_workload
 from sim.traces.sacct.text import read_text
 from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.machines import Node
+from sim.traces.slurm_site.shown import is_set
 from sim.traces.slurm_site.slurm_conf import Record
 from sim.traces.slurm_site.spread import NODES_USED, ONE_PER_NODE, spread_tasks, with_nodes_used
-from sim.traces.slurm_site.whole_nodes import demand_whole_nodes
+from sim.traces.slurm_site.whole_nodes import demand_whole_nodes, with_memory_of_all_cpus
 from sim.transforms.parts import rebuild
 from sim.workload.amounts import with_change
 from sim.workload.schema import DEMAND_PREFIX, EXCLUSIVE, PARTITION, RESERVATION, RUNS_ON
@@ -50,6 +51,8 @@ _UNREAD = {
         r"(?:^|\s)--(?:time-min|spread-job|contiguous|use-min-nodes)"
     ): "options of placement and --time-min",
 }
+_MEM_PER_CPU = re.compile(r"(?:^|\s)--mem-per-cpu[ =]")
+_MEM = re.compile(r"(?:^|\s)--mem(?:-per-gpu)?[ =]")
 _GPU_TYPE = re.compile(r"gres/gpu:([^=,]+)=")
 
 
@@ -156,6 +159,9 @@ def _with_requests(
         _classes(folder, constraint, tres, classes)
         for constraint, tres in zip(constraints, texts.get("ReqTRES", empty), strict=True)
     ]
+    by_default = is_set(folder.conf.options.get("defmempercpu"))
+    is_by_cpu = np.array([_is_by_cpu(command, by_default) for command in commands])
+    runs_on = with_memory_of_all_cpus(stages, is_exclusive & is_by_cpu, runs_on, nodes)
     if any(runs_on):
         stages = _with_text(
             stages, RUNS_ON.name, [runs_on[job] for job in values(stages, "job").tolist()]
@@ -169,6 +175,11 @@ def _with_requests(
             workload = rebuild(workload, None, stages=stages, validate=True)
             workload = with_change(workload, f"no node of the site tells its {resource}")
     return workload
+
+
+def _is_by_cpu(command: str, by_default: bool) -> bool:
+    """Tell whether a job asks for memory by CPU."""
+    return bool(_MEM_PER_CPU.search(command)) or (by_default and not _MEM.search(command))
 
 
 def _option(command: str, name: str) -> str:

@@ -3,6 +3,9 @@
 Source: https://slurm.schedmd.com/sbatch.html. Without ``--nodes`` Slurm takes the tasks (``-n``)
 wherever there is room, so that such a job is a gang of as many tasks. With ``--nodes`` or
 ``--ntasks-per-node`` it is one of a task for each node, no two of which share one.
+
+How many tasks each node had ``sacct`` tells of the first: the batch script's step (``7.batch``)
+runs there, and has all CPUs of the job on that node (https://slurm.schedmd.com/sbatch.html).
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from sim.base.arrays import F8
 from sim.traces.sacct.columns import Log, n_records, numbers
 from sim.workload import schema
+from sim.workload.node_names import NODE_TASKS
 from sim.workload.tables import column_or_default, with_column
 
 NODES_USED, ONE_PER_NODE = "NodesUsed", "OnePerNode"
@@ -48,8 +53,27 @@ def spread_tasks(log: Log) -> None:
             tasks[i], own[i] = n_tasks, str(int(nodes[i]))
         elif nodes[i] > 1 or _PER_NODE.search(line):
             marks[i] = "1"
+    log[NODE_TASKS] = pa.array(_tasks_of_batch(log, cpus, tasks, own), pa.string())
     log["NNodes"] = tasks
     log[NODES_USED], log[ONE_PER_NODE] = (pa.array(texts, pa.string()) for texts in (own, marks))
+
+
+def _tasks_of_batch(log: Log, cpus: F8, tasks: F8, own: Sequence[str]) -> list[str]:
+    """Return the tasks of such jobs on the node of their batch step; "" if there is none."""
+    texts = [""] * n_records(log)
+    if "NodeList" not in log:
+        return texts
+    ids, nodes = (log[name].fill_null("").to_pylist() for name in ("JobID", "NodeList"))
+    row = -1  # of the job to which the steps behind it belong
+    for i, name in enumerate(ids):
+        job, _, step = name.partition(".")
+        if not step:
+            row = i
+        elif step == "batch" and row >= 0 and ids[row] == job and own[row] and cpus[i] > 0:
+            a_task = cpus[row] / tasks[row]
+            if cpus[i] % a_task == 0:
+                texts[row] = f"{nodes[i]}={int(cpus[i] / a_task)}"
+    return texts
 
 
 def _free_tasks(line: str, asked_nodes: int, n_nodes: int, n_cpus: int) -> int:

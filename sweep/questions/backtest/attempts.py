@@ -14,7 +14,7 @@ import pyarrow as pa
 from sim.base.arrays import F8, I8, ranges
 from sim.transforms.parts import rebuild
 from sim.workload.columns import job_stage0
-from sim.workload.node_names import NODE_LIST
+from sim.workload.node_names import NODE_LIST, NODE_TASKS
 from sim.workload.schema import ELIGIBLE, RECORDED, RUNS
 from sim.workload.tables import column_or_default, values, with_column
 from sim.workload.transform import take_tasks
@@ -22,7 +22,7 @@ from sim.workload.workload import Workload
 
 
 class _Run(NamedTuple):
-    """A run of a job: when it was free to start, its row and number, times, s, and nodes."""
+    """A run of a job: when it was free, its row and number, times, s, nodes, tasks on some."""
 
     free_s: float
     job: int
@@ -31,6 +31,7 @@ class _Run(NamedTuple):
     start_s: float
     finish_s: float
     nodes: str
+    tasks: str
 
 
 def with_attempts(workload: Workload) -> Workload:
@@ -70,6 +71,11 @@ def with_attempts(workload: Workload) -> Workload:
     lists = [runs[j].nodes if is_part[j] else own for j, own in zip(job, lists, strict=True)]
     place = stages.column_names.index(NODE_LIST)
     stages = stages.set_column(place, NODE_LIST, pa.array(lists, pa.string()))
+    if NODE_TASKS in stages.column_names:
+        known = stages[NODE_TASKS].to_pylist()
+        known = [runs[j].tasks if is_part[j] else own for j, own in zip(job, known, strict=True)]
+        place = stages.column_names.index(NODE_TASKS)
+        stages = stages.set_column(place, NODE_TASKS, pa.array(known, pa.string()))
     tasks = other.runs.table() if other.in_runs else other.tasks
     task_job = job[values(tasks, "stage")]
     ran_s = np.where(is_part[task_job], (finish_s - start_s)[task_job], values(tasks, "duration_s"))
@@ -86,8 +92,8 @@ def _runs(workload: Workload, job: int) -> list[_Run]:
     text = jobs[RUNS.name][job].as_py()
     first_s, submit_s = jobs[RECORDED[0].name][job].as_py(), jobs["submit_s"][job].as_py()
     if not text or first_s is None:
-        return [_Run(submit_s, job, 0, True, np.nan, np.nan, "")]
-    rows = [run.split(" ", 3) for run in text.split(";")]
+        return [_Run(submit_s, job, 0, True, np.nan, np.nan, "", "")]
+    rows = [[*run.split(" "), ""][:5] for run in text.split(";")]
     return [
         _Run(
             first_s + float(free_s) if number else submit_s,
@@ -97,8 +103,9 @@ def _runs(workload: Workload, job: int) -> list[_Run]:
             first_s + float(start_s),
             first_s + float(finish_s),
             nodes,
+            tasks,
         )
-        for number, (free_s, start_s, finish_s, nodes) in enumerate(rows)
+        for number, (free_s, start_s, finish_s, nodes, tasks) in enumerate(rows)
     ]
 
 

@@ -195,6 +195,38 @@ def used(jobs, half_life_s, at_s, period_s=1e9):
     return [usage["default", str(row)] for row in range(len(jobs))]
 
 
+@pytest.mark.parametrize(("is_one", "nodes"), [(True, 4), (False, 1)])
+def test_size_counts_nodes_that_a_job_asks_for(is_one, nodes):
+    """Four tasks of two CPUs ask for four nodes if no two may share one, else for one of eight."""
+    job = {"submit_s": 0.0, "min_tasks": 4, "one_per_node": is_one}
+    w = sim.Workload.from_jobs(
+        [job | {"stages": [{"durations_s": [1.0] * 4, "demand": {"cpu": 2.0}}]}]
+    )
+    settings = policies.build("multifactor", weight_job_size=320.0)
+    world = World(w.columns, sim.Cluster.machines(8, cpu=4), 0, {})
+    priorities = Priorities(settings, world, np.zeros(1))
+    size = priorities.weighted(0)[1]["job_size"]
+    assert size == 320.0 * (8 / 32 + nodes / 8) / 2
+
+
+@pytest.mark.parametrize(("is_alone", "first"), [(False, "x"), (True, "y")])
+def test_an_exclusive_gang_uses_its_whole_machines(is_alone, first):
+    """Of x and y that one goes first which used less: 2 CPUs, or 1, or the 4 of a whole machine."""
+
+    def job(name, submit_s, cpus, run_s=10.0, **more):
+        stages = [{"durations_s": [run_s], "demand": {"cpu": cpus}}]
+        return {"submit_s": submit_s, "user": name, "min_tasks": 1, "stages": stages, **more}
+
+    jobs = [job("x", 0.0, 1.0, exclusive=is_alone), job("y", 0.0, 2.0)]
+    jobs += [job("z", 10.0, 4.0), job("z", 10.0, 4.0, 30.0)]  # one machine is free at 20 s
+    jobs += [job("x", 12.0, 4.0), job("y", 12.0, 4.0)]
+    weights = {"weight_age": 0.0, "weight_job_size": 0.0, "calc_period_s": 11.0}
+    built = policies.build("multifactor", **weights)
+    result = sim.simulate(sim.Workload.from_jobs(jobs), sim.Cluster.machines(2, cpu=4), built)
+    assert dict(zip("xy", result.job_start[4:].tolist(), strict=True))[first] == 20.0
+    assert max(result.job_start[4:]) == 30.0
+
+
 def test_usage_decays_by_hand():
     jobs = [(0.0, 0.0, 15.0, 2), (0.0, 4.0, 99.0, 1)]
     half_life_s = 693.0  # 0.999 a second

@@ -57,7 +57,5 @@ def test_two_files_of_a_module_that_differ_are_refused(tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(str(tmp_path / name))
         if name != "c":
             check_single("policy", "own_twice")
-    with pytest.raises(
-        InputError, match=r"differ, .*c/own_twice.py and .*: rename"
-    ):
+    with pytest.raises(InputError, match=r"differ, .*c/own_twice.py and .*: rename"):
         check_single("policy", "own_twice")

@@ -164,6 +164,7 @@ class _Run(
         self._init_partitions(cluster)
         self._init_devices(cluster, quantum)
         self._init_caps(cluster, quantum)
+        self.beyond = {}  # of exclusive gangs, what their machines have beyond their slots
         self._init_exclusive()
         self.free = [list(row) for row in self.capacity]
         self._order_resources(cluster)
@@ -799,6 +800,12 @@ class _Run(
         self.idle[j] = slots[::-1]
         self.admitted_s[j], self.nth_of_gang[j] = self.now, self.n_placed
         self.n_placed += 1
+        if self.exclusive[j]:  # it uses all of its machines
+            taken = [(self.capacity[m], self.components[j][k].slot) for m, k in places]
+            self.beyond[j] = [
+                sum(capacity[r] - slot[r] for capacity, slot in taken)
+                for r in range(len(self.total))
+            ]
         self._note_running(j)
         self._launch_gang(j)
         self._fill_held(j)

@@ -119,7 +119,9 @@ class Capping:
             return len(live)
         if group.counted.endswith("_minutes"):
             return sum(self.used[j][group.r] * self._limit_left(j) for j in group.members)
-        return sum(self.used[j][group.r] for j in group.members)
+        used = sum(self.used[j][group.r] for j in group.members)
+        running = [j for j in group.members if self._counts_as_running(j)]
+        return used + sum(self.beyond[j][group.r] for j in running if j in self.beyond)
 
     def _held_while_running(self, counted, j):
         if counted == "nodes":

@@ -60,7 +60,7 @@ class Partitioning:
     def _init_exclusive(self):
         """Let exclusive jobs take all of a resource of each machine, and the others a bit of it."""
         self.whole, rules = None, self.world.cluster.rules
-        exclusive = [
+        self.exclusive = exclusive = [
             not self.unit
             and (
                 bool(self.c.job_exclusive[j])

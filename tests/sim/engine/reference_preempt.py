@@ -379,7 +379,10 @@ class Preempting:
         return self._place(g, barred)
 
     def _preempt_in_order(self):
-        """Preempt for the first waiting job in order for which that suffices; False for none."""
+        """Preempt for the first waiting job in order for which that suffices; False for none.
+
+        Under periodic planning only for jobs for which a pass or a plan says so.
+        """
         in_order = self.plan.fit.name in ("STRICT", "PER_CLASS") and not self._is_listed()
         if not self.plan.preemption or in_order:
             return False
@@ -388,6 +391,8 @@ class Preempting:
             j = int(self.c.stage_job[g])
             if not (self._is_listed() and self._holds(j)):
                 first.setdefault(j, []).append(g)
+        if self.plan.replan:
+            first = {j: own for j, own in first.items() if j in self.preemptors}
         stages = [min(own, key=lambda g: (self.plan.stages["key"][g], g)) for own in first.values()]
         merged = self._is_listed() and self.queues_are_hard
 

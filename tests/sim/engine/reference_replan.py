@@ -113,6 +113,8 @@ class State:
     weights: Sequence[int] = ()  # of the nodes; empty if all are equal
     #: whether a job may preempt another one
     may_preempt: Callable[[int, int], bool] = lambda job, other: False
+    #: notes a job that could start if those that it may preempt were gone
+    note_preemptor: Callable[[int], None] = lambda job: None
 
     def closed(self, job: Job, begin: float, end: float) -> set[int]:
         """Return the nodes that are closed to a job between two times."""
@@ -260,6 +262,8 @@ def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool
         nodes = choose(free, allowed, job, max_tasks, state.weights)
         nodes = None if over else nodes
         if nodes is None:
+            if not over and not usable & barred:
+                state.note_preemptor(job.name)
             barred |= usable
             counts.close(job)
             continue
@@ -395,6 +399,8 @@ def _plan_job(
                 continue
             return None, {}
         start, chosen = max(planned[0], begin), planned[1]
+        if planned[2] and begin <= now and not chosen.keys() & state.completing:
+            state.note_preemptor(job.name)
         if start <= now and chosen.keys() & state.completing:
             start, later = now + 1, 0
         if start <= now:
@@ -426,14 +432,14 @@ def _will_run(
     max_tasks: Callable[[int], float],
     weights: Sequence[int],
     may_preempt: Callable[[int], bool],
-) -> tuple[int, dict[int, int]] | None:
+) -> tuple[int, dict[int, int], bool] | None:
     """Return when and where a job could start if running jobs end one by one as expected.
 
-    Those that it may preempt count as gone.
+    Those that it may preempt count as gone; also tell whether that alone suffices.
     """
     nodes = choose(free, allowed, job, max_tasks, weights)
     if nodes is not None:
-        return now, nodes
+        return now, nodes, False
     if not may_wait:
         return None
     future = [list(have) for have in free]
@@ -446,7 +452,7 @@ def _will_run(
     if preemptable:
         nodes = choose(future, allowed, job, _unless(freed, max_tasks), weights)
         if nodes is not None:
-            return now + 1, nodes
+            return now + 1, nodes, True
     staying = [other for other in running if other not in preemptable]
     ends = sorted(staying, key=lambda other: other.end_s)
     window = step = settings.first_window_s
@@ -474,8 +480,8 @@ def _will_run(
         nodes = choose(future, allowed, job, _unless(freed, max_tasks), weights)
         if nodes is not None:
             if last > now:
-                return last, nodes
-            return max(last + settings.kill_wait_s, now + 1), nodes
+                return last, nodes, False
+            return max(last + settings.kill_wait_s, now + 1), nodes, False
     return None
 
 
@@ -565,6 +571,7 @@ class Replanning:
         self.last_poll, self.next_full, self.requested = -(10**9), options.main_phase, None
         self.wake, self.is_idle = options.plan_phase_s, False
         self.last_plan, self.last_update = 0, -1
+        self.preemptors, self.preemptors_s = set(), 0.0  # jobs for which others are to stop now
 
     def _clock(self):
         return math.floor(self.plan.replan.clock_s + self.now)
@@ -601,6 +608,9 @@ class Replanning:
             self.wake += max(float(math.ceil(self.now - self.wake)), 0.0)
 
     def _replan(self):
+        if self.preemptors_s != self.now:
+            self.preemptors.clear()
+        self.preemptors_s = self.now
         while self._poll_s(self._next_pass()) < self.now:
             self._end_pass(self._next_pass())  # nobody waited
         self._note_events()
@@ -797,7 +807,7 @@ class Replanning:
         windows = frozenset(absent), self._is_node_closed, self._look_again_at, clock_s
         arrays = [a for j in self.expected_end if (a := self._array_of(j)) >= 0]
         weights = [] if self._is_pool() else self._weights()
-        preempts = [self._may_preempt] if self.plan.preemption else []
+        preempts = [self._may_preempt, self.preemptors.add] if self.plan.preemption else []
         now = self._clock()
         return State(now, free, completing, running, *hooks, arrays, *windows, weights, *preempts)
 

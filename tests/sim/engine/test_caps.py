@@ -341,3 +341,16 @@ def test_caps_under_which_a_job_never_starts_are_refused(row, text):
     cluster = sim.Cluster.machines(1, cpu=4).with_limits([row])
     with pytest.raises(InputError, match=text):
         sim.simulate(workload, cluster, policies.build("fifo"))
+
+
+@pytest.mark.parametrize(("is_alone", "second_s"), [(False, 0.0), (True, 10.0)])
+def test_an_exclusive_gang_counts_with_its_whole_machines(is_alone, second_s):
+    """Of 6 CPUs it has 4, its node, while it runs; another user's limit is not touched."""
+    jobs = [
+        job("a", 10.0, user="u", min_tasks=1, exclusive=is_alone),
+        job("b", 5.0, user="u", min_tasks=1, demand={"cpu": 3}),
+        job("c", 5.0, user="v", min_tasks=1, demand={"cpu": 3}),
+    ]
+    limits = [{"of": "cpu", "by": ["user"], "at_most": 6}]
+    cluster = sim.Cluster.machines(3, cpu=4).with_limits(limits)
+    assert starts(run(jobs, cluster, fit="skip")) == {"a": 0, "b": second_s, "c": 0}

@@ -235,10 +235,33 @@ def test_levels_by_quality_of_service():
 
 @pytest.mark.parametrize("policy", ["easy", "conservative", "slurm"])
 def test_backfilling(policy):
+    """With reservations at its arrival; under Slurm's planner in a pass, a second later at most."""
     jobs = [LOW | {"requested_s": 200.0}, HIGH | {"requested_s": 60.0}]
     result = run(jobs, policy=policy, fit="skip")
-    assert times(result)["high"] == (25, 75)
+    start_s, end_s = times(result)["high"]
+    assert 25 <= start_s <= 25 + (policy == "slurm")
+    assert end_s == start_s + 50
     assert {row[0] for row in stops(result)} == {"low"}
+
+
+@pytest.mark.parametrize("backfill", [True, False])
+def test_slurm_preempts_for_no_job_behind_one_that_waits_for_the_same_nodes(backfill):
+    """A pass ends at `wide`, for which no preemption suffices; a plan lets `high` go ahead."""
+    rows = [
+        job("first", 0, 900.0, priority=9, requested_s=900.0),
+        job("low", 0, 900.0, requested_s=900.0),
+        job("wide", 5, 10.0, 10.0, priority=8, requested_s=10.0),
+        job("high", 25, 50.0, priority=2, requested_s=60.0),
+    ]
+    chosen = policies.build("slurm", backfill=backfill, preemption={"by": "priority"})
+    result = sim.simulate(sim.Workload.from_jobs(rows), TWO, chosen, record="tasks")
+    start_s = times(result)["high"][0]
+    if backfill:
+        assert 25 <= start_s <= 25 + 31
+        assert stops(result)[0] == ("low", times(result)["first"][0], start_s, "preempted")
+    else:
+        assert start_s > times(result)["wide"][1] > 900
+        assert not stops(result)
 
 
 def test_a_checkpoint_outlives_a_machine():

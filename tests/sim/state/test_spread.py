@@ -12,12 +12,13 @@ def placed(
     jobs: list[tuple[float, float, tuple[int, ...], int]],
     capacity: list[int],
     weight: list[int] | None = None,
+    known: list[Nodes] | None = None,
 ) -> list[Nodes]:
     """Place jobs (start, end, machines, tasks of one CPU) on machines of so many CPUs."""
     start_s, finish_s, machines, n_tasks = zip(*jobs, strict=True)
     ran = Ran(
         np.array(start_s), np.array(finish_s), machines, np.array(n_tasks),
-        np.ones((len(jobs), 1), np.int64),
+        np.ones((len(jobs), 1), np.int64), known or (),
     )  # fmt: skip
     weights = np.array(weight or [1] * len(capacity))
     return spread(ran, np.array(capacity)[:, None], weights)
@@ -61,3 +62,28 @@ def test_they_change_places_only_where_there_was_room_ever_since() -> None:
 
 def test_rigid_jobs_have_as_many_tasks_on_each_node() -> None:
     assert placed([(0.0, 9.0, (1, 3), 2)], [1, 1, 1, 1]) == [{1: 1, 3: 1}]
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({0: 1}, {0: 1, 1: 4, 2: 1}),  # the rest as before
+        ({1: 2}, {0: 3, 1: 2, 2: 1}),
+        ({0: 2, 1: 3}, {0: 2, 1: 3, 2: 1}),  # which says all
+        ({0: 5}, {0: 4, 1: 1, 2: 1}),  # no task would be left for one of the others
+        ({5: 2}, {0: 4, 1: 1, 2: 1}),  # not its machine
+    ],
+)
+def test_known_tasks_count(known: Nodes, expected: Nodes) -> None:
+    assert placed([(0.0, 9.0, (0, 1, 2), 6)], [4, 4, 4], known=[known]) == [expected]
+
+
+def test_a_known_task_of_a_rigid_job_leaves_those_on_its_other_machines() -> None:
+    assert placed([(0.0, 9.0, (0, 1, 2), 3)], [4, 4, 4], known=[{0: 1}]) == [{0: 1, 1: 1, 2: 1}]
+
+
+def test_known_tasks_do_not_change_places() -> None:
+    jobs = [(0.0, 9.0, (0, 1, 2), 5), (1.0, 9.0, (0,), 2)]
+    assert placed(jobs, [3, 4, 4])[0] == {0: 1, 1: 3, 2: 1}
+    assert placed(jobs, [3, 4, 4], known=[{0: 3}, {}])[0] == {0: 3, 1: 1, 2: 1}
+    assert placed(jobs, [3, 4, 4], known=[{1: 1}, {}])[0] == {0: 1, 1: 1, 2: 3}

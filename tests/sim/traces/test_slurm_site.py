@@ -290,6 +290,23 @@ def test_jobs_have_what_they_asked_for(tmp_path):
     assert not [name for name in w.jobs.column_names if "sacct" in name]
 
 
+@pytest.mark.parametrize(
+    ("line", "mem", "classes"),
+    [
+        ("sbatch --exclusive --mem-per-cpu=3G job.sh", "6G", "big"),  # four CPUs of 8 GiB lack it
+        ("sbatch --exclusive --mem-per-cpu=2G job.sh", "4G", ""),
+        ("sbatch --exclusive --mem=6G job.sh", "6G", ""),  # of a node
+        ("sbatch --exclusive --mem-per-cpu=99G job.sh", "198G", ""),  # no node has it
+        ("sbatch --mem-per-cpu=3G job.sh", "6G", ""),
+    ],
+)
+def test_exclusive_jobs_have_memory_for_all_cpus_of_a_node(tmp_path, line, mem, classes):
+    rows = (row(1), row(2, SubmitLine=line, ReqTRES=f"cpu=2,mem={mem},node=1", NodeList="big"))
+    w = site(tmp_path, sacct_txt="\n".join((HEADER, *rows)) + "\n").workload
+    runs_on = column(w, "runs_on", "stages") if "runs_on" in w.stages.column_names else ["", ""]
+    assert runs_on == ["", classes]
+
+
 def test_licences(tmp_path):
     read = site(tmp_path)
     assert column(read.workload, "license_matlab") == [0, 0, 0, 1]
@@ -325,6 +342,36 @@ def test_jobs_are_tasks_or_nodes_as_they_asked(tmp_path):
     assert column(w, "min_tasks") == [6, 3, 6, 1, 2, 1, 1, 1]
     assert column(w, "n_nodes") == [2, 1, 2, 1, 2, 1, 1, 1]
     assert column(w, "one_per_node") == [False] * 4 + [True, True, False, False]
+
+
+def test_steps_of_batch_scripts_tell_the_tasks_on_their_node(tmp_path):
+    def step(name, cpus, node):
+        return row(name, SubmitLine="sbatch", AllocCPUS=cpus, NNodes=1, NodeList=node)
+
+    def job(number, line, **changed):
+        changed = {"NodeList": "n[1-2],big", "NNodes": 3, "AllocCPUS": 8, "ReqCPUS": 8} | changed
+        amounts = f"cpu={changed['AllocCPUS']},mem=6G,node={changed['NNodes']}"
+        return row(number, SubmitLine=line, AllocTRES=amounts, ReqTRES="cpu=8,node=1", **changed)
+
+    again = {"State": "PREEMPTED", "NodeList": "n1,big", "NNodes": 2}
+    day = "2026-03-01T09:0"
+    later = {"Submit": f"{day}1:30", "Start": f"{day}2:00", "End": f"{day}4:00"}
+    rows = (
+        job(1, "sbatch -n 8 job.sh"), step("1.batch", 3, "n1"), step("1.extern", 8, "n1"),
+        job(2, "sbatch -n 4 -c 2 job.sh"), step("2.batch", 4, "n1"), step("2.0", 2, "n2"),
+        job(3, "sbatch -N 3 job.sh", AllocCPUS=6, ReqCPUS=6), step("3.batch", 2, "n1"),
+        job(4, "sbatch -n 8 job.sh"), step("9.batch", 2, "n1"),
+        job(5, "sbatch -n 8 job.sh", **again), step("5.batch", 1, "n1"),
+        job(5, "sbatch -n 8 job.sh", **later), step("5.batch", 2, "n1"),
+    )  # fmt: skip
+    w = site(tmp_path, sacct_txt="\n".join((HEADER, *rows)) + "\n").workload
+    assert column(w, "job_id") == ["1", "2", "3", "4", "5"]
+    assert column(w, "node_tasks", "stages") == ["n1=3", "n1=2", "", "", "n1=2"]
+    first, second = column(w, "recorded_runs")[4].split(";")
+    assert (first.split(" ")[3:], second.split(" ")[3:]) == (
+        ["n1,big", "n1=1"],
+        ["n[1-2],big", "n1=2"],
+    )
 
 
 def test_notes_name_what_is_not_simulated(tmp_path):

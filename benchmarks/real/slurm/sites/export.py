@@ -47,7 +47,7 @@ def write(started: Cluster, target: Path, begin: str, end: str, about: dict[str,
         "events.txt": f"sacctmgr --parsable2 show event {' '.join(dates)} "
         "format=NodeName,TimeStart,TimeEnd,State",
         "sacct.txt": f"sacct --allusers --duplicates --starttime {begin} --endtime {end} "
-        f"--parsable2 --allocations --format {_SACCT}",
+        f"--parsable2 --format {_SACCT}",
     }
     texts |= {name: started.command(*words.split()) for name, words in printed.items()}
     texts["slurmctld.log"] = log

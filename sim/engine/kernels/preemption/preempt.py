@@ -24,7 +24,7 @@ from sim.engine.kernels.faults.restart import (
     stop_gangs,
 )
 from sim.engine.kernels.faults.work import CANCEL
-from sim.engine.kernels.features import CAPS, GANGS, QUOTAS, REPLANS, RESERVES
+from sim.engine.kernels.features import CAPS, GANGS, PINS, QUOTAS, REPLANS, RESERVES
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over
@@ -42,6 +42,7 @@ from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.release import CANCELLED_JOB
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.rigid.gang import admit_waiting
+from sim.engine.kernels.rigid.replan_registers import N_PREEMPTORS
 from sim.engine.kernels.rigid.rigid import is_holding
 from sim.engine.kernels.state import (
     BARRED,
@@ -55,6 +56,7 @@ from sim.engine.kernels.state import (
     NOW,
     PREEMPTS_BY,
     RESERVATIONS,
+    TRIES,
 )
 from sim.engine.kernels.timeouts import end_job
 from sim.engine.kernels.waiting import goes_before, is_listed
@@ -65,7 +67,12 @@ start_replanned = late("sim.engine.kernels.rigid.replan.start_first", REPLANS)
 
 @inlined
 def preempt(st):
-    """Preempt for the first waiting job, in order, for which that suffices; False for none."""
+    """Preempt for the first waiting job, in order, for which that suffices; False for none.
+
+    Under periodic planning only for jobs for which a pass or a plan says so; in a trial for none.
+    """
+    if REPLANS and PINS and st.state_i[TRIES]:
+        return False
     st.state_i[BARRED] = 0
     if QUOTAS:
         note_borrowing(st)
@@ -117,6 +124,12 @@ def _list_contenders(st):
     n, lowest = 0, _lowest_level(st)
     if lowest == math.inf:
         return 0
+    if REPLANS:
+        for i in range(st.state_replan[N_PREEMPTORS]):
+            j = st.state_preemptor[i]
+            if st.state_job_ready_head[j] >= 0 and st.state_job_wait_queue[j] >= 0:
+                n = _add_contender(st, n, _first_ready(st, j), lowest)
+        return n
     if is_listed(st):
         for position in range(st.state_i[N_SCAN]):
             if st.state_scan[position] >= 0:

@@ -22,6 +22,7 @@ from sim.engine.kernels.resources import within_cap
 from sim.engine.kernels.rigid.room import PRESENT, find_slots
 from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import (
+    EXCLUSIVES,
     IS_COUNTED,
     LAUNCH,
     N_BUCKETS,
@@ -125,6 +126,8 @@ def begin_gang(st, j):
         st.state_i[N_PLACED] += 1
         st.state_job_leaves[j] = math.inf
         _enter_holders(st, j)
+    if st.state_i[EXCLUSIVES] and st.w_job_exclusive[j]:
+        _note_whole(st, j)
     if CAPS:
         note_running(st, j)
     if st.state_i[LAUNCH]:
@@ -133,6 +136,17 @@ def begin_gang(st, j):
     if DYNAMIC_ORDER:
         update_rank(st, j)  # its share, even if its limit lets no task start
     fill_held(st, j)
+
+
+@inlined
+def _note_whole(st, j):
+    """Note what the machines of exclusive gang `j` have beyond its slots, which it uses as well."""
+    whole = st.state_job_whole
+    whole[j] = 0
+    for c in range(first_component(st, j), end_component(st, j)):
+        for i in range(st.w_slot0[c], st.w_slot0[c] + st.w_slot_size[c]):
+            for r in range(whole.shape[1]):
+                whole[j, r] += st.c_capacity[st.state_held_machine[i], r] - st.w_slot[c, r]
 
 
 @inlined

@@ -49,8 +49,11 @@ from sim.engine.kernels.rigid.replan_ends import (
     begin_ends,
     choose_after,
     expected_start,
+    forget_preemptors,
     list_gone,
+    may_preempt_any,
     may_start_by,
+    note_preemptor,
 )
 from sim.engine.kernels.rigid.replan_events import (
     clock,
@@ -80,6 +83,7 @@ from sim.engine.kernels.rigid.replan_nodes import (
 )
 from sim.engine.kernels.rigid.replan_registers import (
     BEGUN,
+    BY_PREEMPTING,
     CLOCK,
     CONTINUES,
     DEPTH,
@@ -101,6 +105,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     N_TRIED,
     PLANS,
     POSITION,
+    PREEMPTORS_AT,
     RESERVED,
     RESERVED_FROM,
     SLEEP,
@@ -138,6 +143,9 @@ def dispatch_replanned(st):
     """Note what happened; run the main loop and the planning thread if it is their time."""
     now = st.state_f[NOW]
     tries = st.state_i[TRIES] if PINS else 0  # 1: a whole pass, whatever the time; 2: a plan
+    if PREEMPTS and st.state_replan_s[PREEMPTORS_AT] != now:
+        forget_preemptors(st)
+        st.state_replan_s[PREEMPTORS_AT] = now
     if not tries:
         forget_passes(st)
     note_events(st)
@@ -280,11 +288,22 @@ def _run_main(st, is_full):
             n_started += 1
             continue
         close_array(st, BY_MAIN, j)
+        if PREEMPTS and over == WITHIN and _is_first_there(st):
+            note_preemptor(st, j)
         for node in range(len(allowed)):
             n_left -= st.state_node_usable[node] & (barred[node] == 0)
             barred[node] |= st.state_node_usable[node]
         if n_left == 0:
             return
+
+
+@part
+def _is_first_there(st):
+    """Tell whether no job before it waits for one of the usable nodes."""
+    for node in range(len(st.state_node_usable)):
+        if st.state_node_usable[node] and st.state_node_barred[node]:
+            return False
+    return True
 
 
 @inlined
@@ -379,6 +398,8 @@ def _last_candidate(st, now, first, last):
     """
     while last > first:
         j = st.state_plan_jobs[last]
+        if PREEMPTS and may_preempt_any(st, j):
+            break
         if st.state_replan[RESERVED_FROM] > now + limit_s(st, j):
             break
         st.state_replan[RESERVED_FROM] = NEVER  # of the jobs before it nothing is known
@@ -423,6 +444,11 @@ def _plan_job(st, now, j, may_wait):
                 continue
             return NEVER, was_tried
         start = max(start, begin)
+        if PREEMPTS and st.state_replan[BY_PREEMPTING] and begin <= now:
+            if not several:
+                choose_after(st, j, n_ended)
+            if not is_completing(st):
+                note_preemptor(st, j)
         if start == now:
             if not several:
                 choose_after(st, j, n_ended)
@@ -446,6 +472,7 @@ def _plan_job(st, now, j, may_wait):
 @inlined
 def _look_for_start(st, now, j, may_wait):
     """Return when job `j` could start, as running jobs end, and how many of them end first."""
+    st.state_replan[BY_PREEMPTING] = 0
     if is_heterogeneous(st, j):
         return expected_together(st, now, j, may_wait), 0
     return expected_start(st, now, j, may_wait)

@@ -20,6 +20,7 @@ from sim.engine.kernels.rigid.replan_ends import (
 )
 from sim.engine.kernels.rigid.replan_nodes import NEVER, job_width, n_together
 from sim.engine.kernels.rigid.replan_registers import (
+    BY_PREEMPTING,
     FIRST_WINDOW,
     KILL_WAIT,
     LINEAR,
@@ -95,6 +96,7 @@ def expected_together(st, now, j, may_wait):
             if has_allowed(st, i - 1):
                 _vacate(st, i - 1, future)
         if choose_together(st, j, future, False):
+            st.state_replan[BY_PREEMPTING] = 1
             return now + 1
     while i < n:
         last = NEVER

@@ -23,6 +23,7 @@ from sim.engine.kernels.rigid.replan_nodes import (
     set_wants,
 )
 from sim.engine.kernels.rigid.replan_registers import (
+    BY_PREEMPTING,
     FIRST_WINDOW,
     KILL_WAIT,
     LIKE,
@@ -32,6 +33,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     N_KNOWN,
     N_OPEN,
     N_PASSED,
+    N_PREEMPTORS,
     ROOM_BY,
 )
 from sim.engine.kernels.state import CONSTRAINED, UNIT
@@ -59,6 +61,32 @@ def list_gone(st, j):
             st.state_replan[N_GONE] = k
     if is_other_order:
         forget_ends(st)
+
+
+@part
+def may_preempt_any(st, j):
+    """Tell whether job `j` may preempt a running job."""
+    for i in range(st.state_replan[N_EXPECTED]):
+        if may_preempt(st, j, st.state_expected_jobs[i]):
+            return True
+    return False
+
+
+@part
+def note_preemptor(st, j):
+    """Note job `j`, which could start if those that it may preempt were gone."""
+    if not st.state_job_is_preemptor[j]:
+        st.state_job_is_preemptor[j] = 1
+        st.state_preemptor[st.state_replan[N_PREEMPTORS]] = j
+        st.state_replan[N_PREEMPTORS] += 1
+
+
+@inlined
+def forget_preemptors(st):
+    """Forget the jobs for which others were to stop."""
+    for i in range(st.state_replan[N_PREEMPTORS]):
+        st.state_job_is_preemptor[st.state_preemptor[i]] = 0
+    st.state_replan[N_PREEMPTORS] = 0
 
 
 @inlined
@@ -127,6 +155,7 @@ def expected_start(st, now, j, may_wait):
         return NEVER, 0
     n_gone = st.state_replan[N_GONE] if PREEMPTS else 0
     if n_gone > 0 and _fits_after(st, j, n_gone):
+        st.state_replan[BY_PREEMPTING] = 1
         return now + 1, n_gone
     n_least, n = least_ended(st, j), st.state_replan[N_EXPECTED]
     if n_least < 0:

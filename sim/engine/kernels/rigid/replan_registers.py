@@ -59,8 +59,11 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
     N_USABLE,
     ROOM_BY,  # its tasks that fit the allowed nodes then
     RESERVED_FROM,  # begin of the last reservation, clock, s; -1: a job has started since
-) = range(34)
-N_STATE = 34
+    BY_PREEMPTING,  # it fits now if those that it may preempt are gone
+    N_PREEMPTORS,  # jobs for which others are to stop now
+) = range(36)
+N_STATE = 36
 
 # state_replan_s
-REQUESTED, WAKE, BEGUN = range(3)
+REQUESTED, WAKE, BEGUN, PREEMPTORS_AT = range(4)
+N_STATE_S = 4

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import sim
 from sim.state import recorded_state
+from sim.transforms.parts import rebuild
 from sim.workload.workload import Workload
 from sweep.questions.backtest.attempts import with_attempts
 
@@ -54,6 +56,17 @@ def test_each_run_is_a_job_of_its_own(log: Workload) -> None:
     assert runs.stage_duration_s.tolist() == [540.0, 240.0, 900.0]
     (edge,) = runs.job_edges.to_pylist()
     assert (edge["upstream"], edge["downstream"]) == (2, 1)  # it waits for the last run
+
+
+def test_runs_have_their_own_tasks_on_nodes(log: Workload) -> None:
+    texts = log.jobs["recorded_runs"].to_pylist()
+    marked = ["-60 0 540 a a=2;1142 1440 2340 b", texts[1]]
+    jobs = log.jobs.set_column(
+        log.jobs.column_names.index("recorded_runs"), "recorded_runs", pa.array(marked)
+    )
+    stages = log.stages.append_column("node_tasks", pa.array(["b=9", "a=1"]))
+    runs = with_attempts(rebuild(log, None, jobs=jobs, stages=stages))
+    assert runs.stages["node_tasks"].to_pylist() == ["a=2", "a=1", ""]
 
 
 def test_a_state_has_each_run_where_it_was(log: Workload) -> None:
