@@ -23,9 +23,9 @@ class Multifactor(Prioritizing):
     The plugin ``priority/multifactor`` of Slurm 22.05 (SchedMD, 2022). Priority is the sum of five
     factors between 0 and 1, each times its weight, without its fraction; equal priorities go by
     submission. It is calculated at submission and for all waiting jobs every `calc_period_s`
-    seconds. Usage is CPU seconds. A gang uses its CPUs from start to end; other jobs' tasks are
-    counted as they end. Columns of jobs: ``account``, ``user``, ``qos``, and ``queue`` for the
-    partition.
+    seconds. Usage is CPU seconds; where no job asks for CPUs, seconds of the first resource that
+    jobs ask for. A gang uses its CPUs from start to end; other jobs' tasks are counted as they end.
+    Columns of jobs: ``account``, ``user``, ``qos``, and ``queue`` for the partition.
     """
 
     @property

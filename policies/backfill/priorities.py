@@ -242,7 +242,7 @@ class _Whole:
         jobs = np.flatnonzero(exclusive_jobs(columns, world.cluster))
         if not len(jobs) or "whole" not in world.view:
             return cls(jobs[:0], np.zeros(0, np.int64), 1.0)
-        resource = columns.resources.index(cpu_resource(world.cluster))
+        resource = columns.resources.index(counted_resource(columns, world.cluster))
         return cls(jobs, world.view["whole"][:, resource], float(columns.quantum[resource]))
 
     def begin(self, cpus: F8) -> F8:
@@ -274,7 +274,7 @@ def _tiers(policy: Prioritizing, columns: Columns) -> F8:
 
 def _constant(policy: Prioritizing, columns: Columns, cluster: Cluster, cpus: F8) -> F8:
     """Return the factors that never change, each times its weight, (J, 3)."""
-    total, n_nodes = cluster_cpus(cluster)
+    total, n_nodes = cluster_cpus(columns, cluster)
     nodes = np.where(columns.job_one_per_node, columns.job_n_tasks, 1)
     size = (cpus / total + nodes / n_nodes) / 2
     size = np.clip(1 - size if policy.favor_small else size, 0.0, 1.0)
@@ -303,19 +303,20 @@ def task_cpus(columns: Columns, cluster: Cluster) -> F8:
     n_jobs = len(columns.job_submit)
     if cluster.unit:
         return np.ones(n_jobs)
-    cpus = columns.stage_demand_f[:, columns.resources.index(cpu_resource(cluster))]
+    cpus = columns.stage_demand_f[:, columns.resources.index(counted_resource(columns, cluster))]
     per_task: F8 = np.maximum.reduceat(cpus, columns.job_stage0[:-1])
     return per_task
 
 
-def cluster_cpus(cluster: Cluster) -> tuple[float, float]:
+def cluster_cpus(columns: Columns, cluster: Cluster) -> tuple[float, float]:
     """Return numbers of CPUs and of nodes; each slot of a pool is a node of one CPU."""
     if cluster.unit:
         return float(cluster.capacity[0, 0]), float(cluster.capacity[0, 0])
-    cpu = cluster.resources.index(cpu_resource(cluster))
+    cpu = cluster.resources.index(counted_resource(columns, cluster))
     return float(cluster.capacity[:, cpu].sum()), float(len(cluster.capacity))
 
 
-def cpu_resource(cluster: Cluster) -> str:
-    """Return the resource that usage counts: ``cpu``, or else the first."""
-    return "cpu" if "cpu" in cluster.resources else cluster.resources[0]
+def counted_resource(columns: Columns, cluster: Cluster) -> str:
+    """Return the resource that usage counts: ``cpu``, or else the first that jobs ask for."""
+    names = [name for name in cluster.resources if name in columns.resources]
+    return "cpu" if "cpu" in names else names[0]

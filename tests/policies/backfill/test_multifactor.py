@@ -370,3 +370,25 @@ def test_jobs_that_may_preempt_others_come_before_them() -> None:
 
     assert order(weight_qos=10.0) == [0.0, 10.0, 20.0]
     assert order(weight_qos=10.0, preemption=preemption) == [0.0, 20.0, 10.0]
+
+
+@pytest.mark.parametrize("name", ["multifactor", "multifactor_easy", "multifactor_slurm"])
+def test_jobs_that_ask_for_gpus_alone_use_gpus(name):
+    """With CPUs that nobody asks for the schedule is that of machines with GPUs alone."""
+    rng = np.random.default_rng(5)
+    jobs = [
+        {
+            "submit_s": float(k), "user": str(rng.choice(["ann", "bob"])), "requested_s": 90.0,
+            "min_tasks": 1, "stages": [{"durations_s": [float(rng.integers(5, 60))],
+                                        "demand": {"gpu": int(rng.integers(1, 5))}}],
+        }
+        for k in range(40)
+    ]  # fmt: skip
+    w = sim.Workload.from_jobs(jobs)
+    weighted = policies.build(name, weight_fair_share=1000.0, weight_job_size=500.0)
+    kinds = [{"count": 2, "gpu": 4}, {"count": 2, "cpu": 64, "gpu": 4}]
+    without, with_cpus = (
+        sim.simulate(w, sim.Cluster.mixed([kind]), weighted).job_start for kind in kinds
+    )
+    assert np.array_equal(without, with_cpus)
+    assert not np.array_equal(without, np.sort(without))  # the order is not that of submission
