@@ -14,6 +14,8 @@ from sweep.stats.common import Common
 from sweep.stats.done_jobs import FAILED, is_of_done_jobs
 
 MAX_NAMES = 3
+MOST = 0.5
+"""Share of failed jobs from which on a policy has no comparable times."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Scope:
     n_all: int = 0  # seeds that were planned
     lacking: tuple[Lack, ...] = ()
     failing: tuple[tuple[str, float], ...] = ()  # ranked policies and their shares of failed jobs
+    is_of_done: bool = True  # the numbers are of jobs that are done
+    least_failed: float = 0.0  # smallest share of failed jobs of a ranked policy
     # share of the jobs that are done under every policy, of which the numbers are; None: each
     # number is of the jobs done under its policy
     jobs_share: float | None = None
@@ -41,6 +45,11 @@ class Scope:
     def unranked(self) -> tuple[str, ...]:
         """Policies that are not compared."""
         return tuple(lack.policy for lack in self.lacking if not lack.is_ranked)
+
+    @property
+    def mostly_fails(self) -> bool:
+        """True if every ranked policy fails half of the jobs or more."""
+        return bool(self.failing) and self.least_failed >= MOST
 
     def words(self) -> list[str]:
         """Write what a reader must know beside the numbers; empty where all are of everything."""
@@ -81,6 +90,8 @@ class Scope:
         texts = [f"{_percent(share)} fail under {name}" for name, share in self.failing[:MAX_NAMES]]
         more = len(self.failing) - MAX_NAMES
         shares = ", ".join([*texts, *([f"and others under {more} more"] if more > 0 else [])])
+        if not self.is_of_done:
+            return [f"of the jobs {shares}"]
         if self.jobs_share is None:
             return [f"of the jobs done under each policy, which are not the same: {shares}"]
         return [f"over the {_percent(self.jobs_share)} of jobs done under every policy ({shares})"]
@@ -99,14 +110,23 @@ def scope_of(arranged: ArrangedCells, group: CapacityGroup, metric: str, common:
         and (column not in common.ranked or not present[has_any, column].all())
     ]
     failing, share = _failed_jobs(arranged, group, metric, common)
-    return Scope(len(common.seeds), group.n_seeds, tuple(lacking), failing, share)
+    least = min((s for _, s in failing), default=0.0) if len(failing) == len(common.ranked) else 0.0
+    return Scope(
+        len(common.seeds),
+        group.n_seeds,
+        tuple(lacking),
+        failing,
+        is_of_done_jobs(metric),
+        least,
+        share,
+    )
 
 
 def _failed_jobs(
     arranged: ArrangedCells, group: CapacityGroup, metric: str, common: Common
 ) -> tuple[tuple[tuple[str, float], ...], float | None]:
     """Return the policies that fail jobs with their shares, and the share of common jobs."""
-    if not is_of_done_jobs(metric) or FAILED not in arranged.metrics:
+    if metric == FAILED or FAILED not in arranged.metrics:
         return (), None
     labels = [column.label for column in arranged.columns.values()]
     ranked = list(common.ranked)
@@ -116,7 +136,7 @@ def _failed_jobs(
         for column, shares in zip(ranked, failed.T, strict=True)
         if shares.any()
     )
-    if not failing or JOBS_SHARE not in arranged.cells.column_names:
+    if not failing or not is_of_done_jobs(metric) or JOBS_SHARE not in arranged.cells.column_names:
         return failing, None
     shares = common.rows(group.by_seed(arranged, JOBS_SHARE))[:, ranked]
     shares[~failed.any(axis=1)] = 1.0  # a seed on which no job failed has all of them

@@ -113,13 +113,20 @@ def words(facts: Facts) -> Words:
     """Write the parts of a verdict's sentence."""
     return Words(
         where=_size(facts.location, facts.is_counted),
-        claim=_tie(facts) if _all_tie(facts) else _best(facts),
+        claim=_claim(facts),
         behind="" if _all_tie(facts) else _runners_up(facts),
         lead="" if _all_tie(facts) else _lead(facts),
         oracle="; ".join(_oracle(facts)),
         scope="; ".join(facts.scope.words()),
         doubt="; ".join(_confidence(facts)),
     )
+
+
+def _claim(facts: Facts) -> str:
+    claim = _tie(facts) if _all_tie(facts) else _best(facts)
+    if facts.scope.mostly_fails:
+        return f"most jobs fail, so nothing is said of their times; {claim}"
+    return claim
 
 
 def sentence(facts: Facts) -> str:
@@ -129,7 +136,10 @@ def sentence(facts: Facts) -> str:
     shorter than fifo's [2.38, 3.66] (next: las 1.71×)``.
     """
     parts = [_tie(facts) if _all_tie(facts) else _best(facts) + _runners_up(facts)]
-    parts += facts.scope.words()
+    if facts.scope.mostly_fails:
+        parts = ["most jobs fail, so nothing is said of their times", *facts.scope.words(), *parts]
+    else:
+        parts += facts.scope.words()
     if facts.gap is not None:
         parts.append(f"the median job {_bound(facts.gap)} its lower bound")
     parts += _oracle(facts)
@@ -181,7 +191,9 @@ def _tie(facts: Facts) -> str:
     policies = f"all {ranked}policies" + (" that can be run" if facts.oracles else "")
     result = f"{policies} have the same {label_of(facts.metric)} ({_value(facts)})"
     result = f"no job waited, so {result}" if facts.waits is False else result
-    return result if facts.oracles else f"{result}; try capacity={_smaller_capacity(facts)}"
+    if facts.oracles or facts.scope.mostly_fails:
+        return result
+    return f"{result}; try capacity={_smaller_capacity(facts)}"
 
 
 def _smaller_capacity(facts: Facts) -> str:
