@@ -49,7 +49,8 @@ def read(
     A row becomes a job; its like tasks are a stage. Jobs are sorted by release, and times are
     shifted so that the first is 0. Into ``jobs`` go ``limit_s`` as ``requested_s`` (null for none,
     and for 0), ``recorded_start_s``, ``recorded_finish_s`` and ``recorded_eligible_s``, ``user``,
-    ``queue`` (else the partition), ``account``, ``qos``, ``partition`` and ``priority``;
+    ``queue`` (else the partition), ``account``, ``qos``, ``partition``, ``priority``,
+    ``checkpoint_s`` (null for none) and ``restart_s`` (0 for none);
     ``gpu_type`` becomes ``runs_on`` of ``stages``. ``depends_on`` has ids of jobs that a job waits
     for: hard edges, as which it polls. A job whose id ``parent_id`` of others names contains them,
     and is left out. A ``job_id`` that is there again, with other values, is a job of its own

@@ -185,6 +185,10 @@ def _workload(log: Log, jobs: _Jobs, width: Width, report: dict[str, Any], gangs
         table["requested_s"] = np.where(no_limit, np.nan, columns["limit_s"])
     if "priority" in columns:
         table["priority"] = np.nan_to_num(columns["priority"])
+    if "checkpoint_s" in columns:
+        table["checkpoint_s"] = pa.array(columns["checkpoint_s"], from_pandas=True)
+    if "restart_s" in columns:
+        table["restart_s"] = np.nan_to_num(columns["restart_s"])
     job_edges = None
     if jobs.edges is not None and len(jobs.edges.upstream):
         waits = np.zeros(n_jobs, dtype=bool)

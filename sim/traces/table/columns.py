@@ -17,7 +17,8 @@ COLUMNS: Mapping[str, Kind] = {
     "end_s": "time", "run_s": "span", "limit_s": "span", "cpus": "amount", "gpus": "amount",
     "gpu_type": "text", "mem": "memory", "nodes": "count", "workers": "count", "state": "text",
     "user": "text", "account": "text", "queue": "text", "partition": "text", "qos": "text",
-    "priority": "number", "depends_on": "ids", "parent_id": "text",
+    "priority": "number", "depends_on": "ids", "parent_id": "text", "checkpoint_s": "span",
+    "restart_s": "span",
 }  # fmt: skip
 """Columns that are read, and their kinds: a point in time, a time that passes, a number of at least
 0, a whole one, an amount of memory, any number, text, ids of other jobs."""
@@ -55,6 +56,8 @@ _PATTERNS = {
         "priority": r"prio",
         "depends_on": r"depend",
         "parent_id": r"parent(job)?id",
+        "checkpoint_s": r"checkpoint|ckpt",
+        "restart_s": r"restart",
     }.items()
 }
 """Beginnings of other names for a column, in lower case and without other signs."""

@@ -46,6 +46,16 @@ def test_columns_of_a_workload_are_read_under_their_names(tmp_path):
     assert warnings_of(w) == ""
 
 
+def test_checkpoints(tmp_path):
+    text = "submit_s,run_s,cpus,checkpoint_s,restart_s\n0,60,1,1800,0:02:00\n1,60,1,0,0\n2,60,1,,\n"
+    w = read_both(tmp_path, text)
+    assert w.jobs["checkpoint_s"].to_pylist() == [1800.0, 0.0, None]
+    assert w.jobs["restart_s"].to_pylist() == [120.0, 0.0, 0.0]
+    options = {"columns": {"checkpoint_s": "ckpt"}, "unit": {"checkpoint_s": "min"}}
+    text = "submit_s,run_s,cpus,ckpt\n0,60,1,30\n"
+    assert read_csv(tmp_path, text, **options).jobs["checkpoint_s"].to_pylist() == [1800.0]
+
+
 def test_demands_are_shared_out_among_nodes_without_rounding(tmp_path):
     text = "submit_s,run_s,cpus,gpus,mem,nodes\n0,3600,10,5,40G,4\n1,3600,33,0,64,32\n"
     w = read_both(tmp_path, text)
