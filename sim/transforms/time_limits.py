@@ -82,7 +82,7 @@ def limit_time(
         for limits in (limits_s, {**limits_s, changed: was_s})
     )
     is_more = is_of & (requested_s > limit_s) & (requested_s <= before_s)
-    ran_longer = is_more & (_run_s(workload) > limit_s)
+    ran_longer = is_more & (run_s(workload) > limit_s)
     note |= {"asked_for_more": int(is_more.sum()), "ran_longer": int(ran_longer.sum())}
     if is_more.any():
         jobs = with_column(jobs, REQUESTED.name, np.where(is_more, limit_s, requested_s))
@@ -95,10 +95,18 @@ def _longest(several: Sequence[str], limits_s: Mapping[str, float | None]) -> fl
     return max(np.inf if limit is None else float(limit) for limit in limits)
 
 
-def _run_s(workload: Workload) -> F8:
+def run_s(workload: Workload) -> F8:
     """Return how long each job runs without waiting, (J,) s."""
     columns = workload.columns
     is_rigid = workload.n_stages == workload.n_jobs
     tails_s = columns.stage_max_s if is_rigid else stage_tail_s(columns)
-    run_s: F8 = np.maximum.reduceat(tails_s, columns.job_stage0[:-1])
-    return run_s
+    longest_s: F8 = np.maximum.reduceat(tails_s, columns.job_stage0[:-1])
+    return longest_s
+
+
+def share_beyond_limits(workload: Workload) -> float:
+    """Return the share of jobs that run longer than they request, even without waiting."""
+    requested_s = workload.columns.job_requested
+    if np.isnan(requested_s).all():
+        return 0.0
+    return float((run_s(workload) > requested_s).mean())

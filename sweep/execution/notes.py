@@ -11,12 +11,14 @@ from sim.cluster.caps import Cap, accounts_above, parse_accounts
 from sim.cluster.cluster import Cluster
 from sweep.execution.plan import PlannedCell, PreparedGrid
 from sweep.grid import cluster_size, what_ifs
-from sweep.grid.cluster_checks import ACCOUNTS, LIMITS
+from sweep.grid.cluster_checks import ACCOUNTS, ENFORCES, LIMITS
 from sweep.grid.grid import build_policy
 from sweep.stats import reading
 
 N_SHOWN = 4
 """Largest number of capacities that a note lists."""
+MANY = 0.2
+"""Share of jobs beyond their limits that is told."""
 _PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}
 _SINGULAR = {plural: singular for singular, plural in _PLURAL.items()}
 _SINGULAR |= {"cells": "cell", "cores": "core", "searches": "search", "settings": "setting"}
@@ -67,7 +69,8 @@ def traces(prepared: PreparedGrid, names: Collection[str] | None = None) -> None
         lines += [f"  {line}" for line in (log.lines if log else ())]
     lines += _overloads(prepared, loaded)
     lines += [line for cell in loaded if (line := _never_waits(prepared, cell))]
-    lines += [line for cell in loaded for line in _unused_limits(prepared, cell)]
+    for say in (_unused_limits, _unused_levels, _single_group, _beyond_limits):
+        lines += [line for cell in loaded for line in say(prepared, cell)]
     lines += [line for cell in loaded if (line := _missing_history(prepared, cell))]
     for line in dict.fromkeys(lines):
         note(line)
@@ -156,6 +159,50 @@ def _unused_limits(prepared: PreparedGrid, planned: PlannedCell) -> list[str]:
         )
         for row in rows
         if not row.may_count(values)
+    ]
+
+
+def _unused_levels(prepared: PreparedGrid, planned: PlannedCell) -> list[str]:
+    """Name values with a level for preemption that no job has."""
+    preemption = planned.cell.policy["params"].get("preemption") or {}
+    values = prepared.inputs.describe(planned.workload).get("values", {}).get(preemption.get("by"))
+    if values is None:
+        return []
+    return [
+        f"  {_world(planned)}: no job is of {preemption['by']} {name} (policy.preemption.{key}); "
+        f"they have {_listed(values[:N_SHOWN], len(values)) or 'none'}"
+        for key in ("levels", "when")
+        if isinstance(preemption.get(key), Mapping)
+        for name in preemption[key]
+        if name not in values
+    ]
+
+
+def _single_group(prepared: PreparedGrid, planned: PlannedCell) -> list[str]:
+    """Say that a policy that shares between groups has a single one."""
+    policy = planned.cell.policy["params"]
+    values = prepared.inputs.describe(planned.workload).get("values", {})
+    by = policy.get("by")
+    if by not in ("user", "queue") or len(values.get(by, "two")) > 1:
+        return []
+    other = {"user": "queue", "queue": "user"}[by]
+    n = len(values.get(other, ()))
+    cure = f"; policy.by={other} shares between {n:,}" if n > 1 else ""
+    name = planned.cell.labels["policy"]
+    return [
+        f"  {name} on {_world(planned)}: all jobs are of one {by}, so there is nobody to share with"
+        f"{cure}"
+    ]
+
+
+def _beyond_limits(prepared: PreparedGrid, planned: PlannedCell) -> list[str]:
+    """Say how many jobs will be ended at their limits, if these are many."""
+    share = prepared.inputs.describe(planned.workload).get("beyond_limits", 0.0)
+    if not planned.cell.cluster.get(ENFORCES) or share < MANY:
+        return []
+    return [
+        f"  {_world(planned)}: {share:.0%} of the jobs run longer than their limits, and end there "
+        "(cluster.enforce_limits=true); are these in another unit?"
     ]
 
 

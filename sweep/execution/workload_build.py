@@ -193,6 +193,7 @@ def load(recipe: Recipe) -> Workload:
 def describe(workload: Workload) -> dict[str, Any]:
     """Describe a workload: digest, sizes, learnable columns, metadata, peak and steady demands."""
     from sim.cluster.load import amounts_for_load  # loads Arrow, as any workload has
+    from sim.transforms.time_limits import share_beyond_limits
     from sim.workload.history import available_data
     from sim.workload.peaks import MAX_STAGES, peak_demands
 
@@ -208,6 +209,7 @@ def describe(workload: Workload) -> dict[str, Any]:
     if workload.n_stages <= MAX_STAGES:
         description["peaks"] = peak_demands(workload)
         description["busy"] = amounts_for_load(workload.inflow, 1.0)
+        description["beyond_limits"] = share_beyond_limits(workload)
     description["values"] = _values_of_keys(workload)
     plain: dict[str, Any] = json.loads(canonical(description))  # as it will be read back
     return plain

@@ -73,3 +73,23 @@ def test_limits_that_no_job_has_are_said(fake: Command) -> None:
         f"{start}[5]; they have user ann, bob; account optics, physics",
         f"{start}[6]; they have account optics, physics; user ann, bob",
     ]
+
+
+def test_groups_levels_and_limits_that_can_not_be_meant(fake: Command) -> None:
+    jobs = [
+        {"submit_s": k, "queue": queue, "requested_s": limit_s, "stages": [{"durations_s": [9.0]}]}
+        for k, (queue, limit_s) in enumerate((("a", 5.0), ("b", 20.0), ("a", 9.0)))
+    ]
+    Workload.from_jobs(jobs).write(fake.trace)
+    err = fake("policy=drf").err
+    line = "  drf on parquet: all jobs are of one user, so there is nobody to share with; "
+    assert f"{line}policy.by=queue shares between 2" in err.splitlines()
+    assert "nobody to share" not in fake("policy=drf", "policy.by=queue").err
+    levels = "policy.preemption={by: queue, levels: {a: 2, aa: 1}}"
+    err = fake("policy=fifo", levels).err
+    start = "  parquet: no job is of queue aa (policy.preemption.levels); they have a, b"
+    assert start in err.splitlines()
+    assert "no job is of queue a " not in err
+    long = "33% of the jobs run longer than their limits"
+    assert long in fake("policy=fifo", "cluster.enforce_limits=true").err
+    assert long not in fake("policy=fifo").err
