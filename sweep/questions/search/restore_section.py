@@ -20,6 +20,11 @@ from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style, value_text
 
 TODAY = "today"
+ONE_RUN = (
+    "one run each: a change may move the mean of a log by the order of a few jobs; seeds=bootstrap "
+    "(of a log) or seed=range(0,10) says how far"
+)
+"""Note on changes without intervals."""
 
 
 def build(table: pa.Table, config: Mapping[str, Any], groups: Sequence[Row] = ()) -> Section:
@@ -27,6 +32,8 @@ def build(table: pa.Table, config: Mapping[str, Any], groups: Sequence[Row] = ()
     rows = table.to_pylist()
     metric = rows[0]["metric"]
     notes = [] if metric is None else [_note(metric)]
+    if max(row["seeds"] for row in rows) == 1:
+        notes.append(ONE_RUN)
 
     def build_part(members: list[Row], _: str) -> SectionPart:
         unit = members[0]["unit"]
