@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import ModuleType
 from typing import Any, Literal
 
@@ -24,6 +25,7 @@ from sim.check.broken import BrokenRuleError
 from sim.check.subject import Options, Subject, called, digest_result, module_file
 from sim.check.worlds import CLUSTERS, MACHINES, RIGID_CLUSTERS, SLOTS, crowd, rigid_crowd
 from sim.cluster.cluster import Cluster
+from sim.engine.layout.rigid import NOT_RIGID
 from sim.result import Result
 from sim.simulation import simulate
 from sim.transforms import fail_tasks
@@ -77,6 +79,19 @@ class PolicySubject:
         ]
         return hashlib.sha256("".join(runs).encode()).hexdigest()
 
+    @cached_property
+    def _is_rigid(self) -> bool:
+        """True if it schedules only rigid jobs: it says so, or reserves room, which others lack."""
+        if self.cls.rigid_jobs:
+            return True
+        try:
+            simulate(crowd(0), SLOTS, self._build(), seed=7)
+        except InputError as error:
+            return error.rule == NOT_RIGID
+        except Exception:  # it is told of where the rule is checked
+            return False
+        return False
+
     def _check_class(self) -> None:
         """Refuse a class that is not registered, or whose fields are no parameters."""
         if not _is_registered(self.cls):
@@ -94,7 +109,7 @@ class PolicySubject:
             return registry.build(self.name, **(self.params | params))
 
     def _worlds(self) -> list[World]:
-        if self.cls.rigid_jobs:
+        if self._is_rigid:
             return [
                 (f"rigid jobs on {name}", rigid_crowd(seed), cluster)
                 for seed, (name, cluster) in enumerate(RIGID_CLUSTERS.items())
@@ -110,7 +125,7 @@ class PolicySubject:
     def _policies(self) -> list[Policy]:
         """Return the policy with its own fit and, of jobs that are not rigid, with skip."""
         own = self._build()
-        if self.cls.rigid_jobs or own.fit == "skip":
+        if self._is_rigid or own.fit == "skip":
             return [own]
         return [own, replace(own, fit="skip")]
 
@@ -136,7 +151,7 @@ class PolicySubject:
 
     def _lost_outputs(self) -> Iterator[str]:
         """Check that jobs end where attempts fail and outputs are lost."""
-        if self.cls.rigid_jobs:
+        if self._is_rigid:
             return
         workload = fail_tasks(crowd(3), single=0.2, lost=0.5)
         where = "jobs whose tasks fail on slots"
@@ -176,7 +191,7 @@ class PolicySubject:
         return ""
 
     def _learning_worlds(self, seed: int) -> list[World]:
-        if self.cls.rigid_jobs:
+        if self._is_rigid:
             return [("rigid jobs on slots", rigid_crowd(seed), SLOTS)]
         workload = recurring(seed, self.cls.own_columns)
         return [("jobs on slots", workload, SLOTS), ("jobs on machines", workload, MACHINES)]

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _RESERVES_BY = (Machine.FIRST, Machine.BEST_FIT, Machine.LEAST_DOT, Machine.FASTEST)
 
 
+NOT_RIGID = "reservations for jobs that are not rigid"
+"""Rule of the error where a policy reserves room for other jobs."""
+
+
 def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
     """Refuse a plan whose reservations can't be kept with these jobs on that cluster."""
     if not 0 <= plan.reservations <= NO_LIMIT:
@@ -39,7 +43,7 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
             f"the policy reserves room for rigid jobs, and the job in row {j} is none: it has "
             f"{n_tasks[j]} tasks, of which {columns.job_min_tasks[j]} start together; {cure}, or "
             "take a policy that reserves none",
-            rule="reservations for jobs that are not rigid",
+            rule=NOT_RIGID,
         )
     if len(plan.queues.weight) > 1:
         raise PolicyError(

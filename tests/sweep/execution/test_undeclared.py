@@ -30,6 +30,9 @@ class Own(Policy):
         {react}
 """
 FINE = "plan.set_jobs(key=world.columns.job_submit)"
+DECLARED = "durations='declared'"
+DURATIONS, WORK = ("durations",), "world.columns.job_work"
+LIMIT = "np.nan_to_num(world.columns.job_requested, nan=9.0)"
 READS = "plan.set_jobs(key=self.share * world.columns.job_work)"
 
 
@@ -55,6 +58,13 @@ def own(
         (READS, "pass", "", ("durations",)),
         (FINE, "plan.set_jobs(key=world.columns.job_work)", "", ("durations",)),
         (READS, "pass", "durations='true'", ()),
+        (f"plan.set_jobs(expected_s={LIMIT}); plan.reservations = 1", "pass", DECLARED, ()),
+        (
+            f"plan.set_jobs(key={WORK}, expected_s={LIMIT}); plan.reservations = 1",
+            "pass",
+            DECLARED,
+            DURATIONS,
+        ),
         ("plan.set_jobs(key=world.columns.job_priority)", "pass", "", ("values",)),
         (FINE, "plan.set_jobs(key=-world.view['done_work'])", "", ()),
     ],
