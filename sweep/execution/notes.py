@@ -69,8 +69,8 @@ def traces(prepared: PreparedGrid, names: Collection[str] | None = None) -> None
         lines += [f"  {line}" for line in (log.lines if log else ())]
     lines += _overloads(prepared, loaded)
     lines += [line for cell in loaded if (line := _never_waits(prepared, cell))]
-    for say in (_unused_limits, _unused_levels, _single_group, _beyond_limits):
-        lines += [line for cell in loaded for line in say(prepared, cell)]
+    for describe in (_unused_limits, _unused_levels, _single_group, _beyond_limits):
+        lines += [line for cell in loaded for line in describe(prepared, cell)]
     lines += [line for cell in loaded if (line := _missing_history(prepared, cell))]
     for line in dict.fromkeys(lines):
         note(line)

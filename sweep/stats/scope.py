@@ -110,14 +110,15 @@ def scope_of(arranged: ArrangedCells, group: CapacityGroup, metric: str, common:
         and (column not in common.ranked or not present[has_any, column].all())
     ]
     failing, share = _failed_jobs(arranged, group, metric, common)
-    least = min((s for _, s in failing), default=0.0) if len(failing) == len(common.ranked) else 0.0
+    has_every = len(failing) == len(common.ranked)
+    smallest = min((s for _, s in failing), default=0.0) if has_every else 0.0
     return Scope(
         len(common.seeds),
         group.n_seeds,
         tuple(lacking),
         failing,
         is_of_done_jobs(metric),
-        least,
+        smallest,
         share,
     )
 
