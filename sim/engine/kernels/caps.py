@@ -46,6 +46,15 @@ def is_over_running(st, j):
 
 
 @part
+def counts_running(st):
+    """Tell whether any group counts what starts change; submitted and refused jobs do not."""
+    for n in range(len(st.c_group_counts)):
+        if st.c_group_counts[n] != SUBMITTED:
+            return True
+    return False
+
+
+@part
 def count_within(st, j, row, count):
     """Count the tasks of job `j` with the demand in `row`, at most `count`, that caps allow.
 

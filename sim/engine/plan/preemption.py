@@ -68,7 +68,8 @@ class Preemption:
         Which stop first.
     grace_s : float
         Time that a victim goes on running before it stops, s. The job that preempts it waits, and
-        starts before all others once its victims have stopped.
+        starts before all others once its victims have stopped. Notice to a task or gang is void
+        once that begins anew; notice of a cancellation is the job's, and stands.
 
     Raises
     ------

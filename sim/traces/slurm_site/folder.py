@@ -10,8 +10,16 @@ from sim.base.errors import InputError
 from sim.traces.sites.notes import Notes
 from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.slurm_site.shown import read_scontrol, read_table
-from sim.traces.slurm_site.slurm_conf import Conf, Record, packed, read_gres_conf, read_slurm_conf
+from sim.traces.slurm_site.slurm_conf import (
+    Conf,
+    Record,
+    is_empty,
+    packed,
+    read_gres_conf,
+    read_slurm_conf,
+)
 
+JOBS = "sacct.txt"
 FILES: Mapping[str, str] = {
     "slurm.conf": "scheduler options, priority weights, partitions and nodes; nodes and partitions "
     "are then those of nodes.txt and partitions.txt, and the policy is Slurm's as shipped",
@@ -24,7 +32,7 @@ FILES: Mapping[str, str] = {
     "events.txt": "times at which nodes were down or drained: all are up throughout, but for "
     "drains that slurmctld.log tells",
     "slurmctld.log": "drains that sacctmgr show event does not list; when reservations were made",
-    "sacct.txt": "jobs",
+    JOBS: "jobs",
 }
 """Files of a site, and what is lost without them."""
 
@@ -38,7 +46,7 @@ class Folder:
     path : Path
         The folder.
     files : dict of str to Path
-        The files that exist, by name.
+        The files that exist and, but for the jobs, are not empty, by name.
     conf : Conf
         ``slurm.conf``, empty if it is missing.
     gres : list of Record
@@ -67,7 +75,7 @@ class Folder:
 
 
 def read_folder(path: Path, pseudonyms: Pseudonyms | None = None) -> Folder:
-    """Read the files of a site, all of which but ``sacct.txt`` may be missing.
+    """Read the files of a site, all of which but ``sacct.txt`` may be missing, or empty.
 
     Raises
     ------
@@ -81,7 +89,7 @@ def read_folder(path: Path, pseudonyms: Pseudonyms | None = None) -> Folder:
     notes = Notes()
     for name, loss in FILES.items():
         file = packed(path / name)
-        if file is not None:
+        if file is not None and (name == JOBS or not is_empty(file)):
             files[name] = file
         else:
             notes.add("missing", name, loss)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sim.base.errors import InputError
-from sim.base.reading import read_bytes
+from sim.base.reading import open_text, read_bytes
 from sim.traces.slurm_site.hosts import expand
 
 Record = dict[str, str]
@@ -116,6 +116,17 @@ def packed(path: Path) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
+def is_empty(path: Path) -> bool:
+    """Tell whether a file, plain or compressed, has no content."""
+    if path.stat().st_size == 0:
+        return True
+    with open_text(path) as stream:
+        try:
+            return not stream.read(1)
+        except OSError:  # its reader says what is wrong with it
+            return False
+
+
 def _lines(path: Path, folder: Path, conf: Conf, depth: int) -> Iterator[str]:
     """Yield lines without comments, with continued ones joined and included files in place."""
     if depth > MAX_DEPTH:
@@ -142,7 +153,8 @@ def _included(name: str, path: Path, folder: Path, conf: Conf, depth: int) -> It
     for beside in (folder / name.lstrip("/"), folder / Path(name).name):
         candidate = packed(beside)
         if candidate is not None:
-            yield from _lines(candidate, folder, conf, depth + 1)
+            if not is_empty(candidate):
+                yield from _lines(candidate, folder, conf, depth + 1)
             return
     conf.missing.append(name)
 

@@ -100,6 +100,9 @@ LEAN = (
     ("preemption", "gangs", "pack", "checkpoints"),
     ("preemption", "reservations", "checkpoints"),
     ("preemption", "planning", "checkpoints"),
+    ("preemption", "failures", "gangs"),
+    ("preemption", "failures", "reservations"),
+    ("preemption", "failures", "planning"),
     ("preemption", "pool", "weighted queues"),
     ("preemption", "devices", "gangs", "skip"),
     ("preemption", "classes", "caps"),
@@ -678,28 +681,32 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
         "learns": "learning" in on,
         "preempts": preempts,
     }
+    if preempts and rng.random() < 0.5:  # so long that a victim stops by itself, and begins again
+        policy["grace_s"] = float(rng.choice([1.25, 3.0, 8.0]))
     if "reservations" in on:
         depth = int(rng.choice([1, 1, 2, 3, NO_LIMIT, NO_LIMIT]))
         return policy | {"kind": "reserves", "reservations": depth}
     if "planning" in on:
         return policy | {"kind": "replans", "depth": int(rng.choice([0, 0, 4, 6, 9, 13]))}
     if "like tasks" in on:
-        names = ("plan_seed", "fit", "callbacks", "preempts")
         order, packs = int(rng.integers(len(Order))), "pack" in on and rng.random() < 0.7
-        return {name: policy[name] for name in names} | {
-            "kind": "queues", "order": order, "packs": packs
-        }  # fmt: skip
+        rest = {name: value for name, value in policy.items() if name != "learns"}
+        return rest | {"kind": "queues", "order": order, "packs": packs}
     n_held = int(rng.choice([1, 2, 99])) if "holds" in on else 0
     more = {"evicts": "evictions" in on, "n_held": n_held, "chooses": "choice" in on}
     return policy | more
 
 
-def fill_preemption(plan_seed: int, plan: Plan, has_quotas: bool) -> None:
-    """Fill rights, levels and victims at random."""
-    rng, n = np.random.default_rng([plan_seed, 6]), len(plan.jobs["key"])
+def fill_preemption(policy: Any, world: Any, plan: Plan) -> None:
+    """Fill rights, levels and victims at random, if the policy preempts."""
+    if not policy.preempts:
+        return
+    has_quotas = bool(world.cluster.quotas)
+    rng, n = np.random.default_rng([policy.plan_seed, 6]), len(plan.jobs["key"])
     quotas = [16, 16, 20] if has_quotas else []
     right = Right(int(rng.choice([1, 1, 1, 2, 2, 4, 6, *quotas])))
     grace_s = float(rng.choice([0.0, 0.0, 0.5, 1.25]))
+    grace_s = grace_s if policy.grace_s is None else policy.grace_s
     plan.preemption = Preemption(right, Victims(int(rng.integers(len(Victims)))), grace_s)
     level = rng.integers(0, 4, n).astype(float)
     below = np.where(rng.random(n) < 0.7, level, rng.integers(-1, 6, n))
@@ -716,11 +723,11 @@ class AnyMechanism(AnyPlan):
     n_held: int = 0
     chooses: bool = False
     preempts: bool = False
+    grace_s: float | None = None
 
     def prepare(self, world, plan):
         memory = super().prepare(world, plan)
-        if self.preempts:
-            fill_preemption(self.plan_seed, plan, bool(world.cluster.quotas))
+        fill_preemption(self, world, plan)
         plan.held_machines = self.n_held
         if self.chooses:
             rng = np.random.default_rng([self.plan_seed, 3])
@@ -733,11 +740,11 @@ class AnyMechanism(AnyPlan):
 @dataclass(frozen=True)
 class PreemptingQueues(AnyQueues):
     preempts: bool = False
+    grace_s: float | None = None
 
     def prepare(self, world, plan):
         memory = super().prepare(world, plan)
-        if self.preempts:
-            fill_preemption(self.plan_seed, plan, bool(world.cluster.quotas))
+        fill_preemption(self, world, plan)
         return memory
 
 
@@ -747,11 +754,11 @@ class _Learns(Policy):
     learns: float
     plan_seed: int
     preempts: bool
+    grace_s: float | None
 
     def prepare(self, world, plan):
         memory = super().prepare(world, plan)
-        if self.preempts:
-            fill_preemption(self.plan_seed, plan, bool(world.cluster.quotas))
+        fill_preemption(self, world, plan)
         if self.learns:
             n_stages = len(world.columns.stage_job)
             rng = np.random.default_rng([self.plan_seed, 5])
@@ -764,6 +771,7 @@ class _Learns(Policy):
 class Reserves(_Learns, AnyPlaces):
     learns: float = 0.0
     preempts: bool = False
+    grace_s: float | None = None
     name: ClassVar[str] = "any-reservations"
 
 
@@ -773,6 +781,7 @@ class Replans(_Learns, AnyReplan):
 
     learns: float = 0.0
     preempts: bool = False
+    grace_s: float | None = None
     depth: int = 0
     name: ClassVar[str] = "any-replan"
 

@@ -857,6 +857,7 @@ class _Run(
 
     def _strict(self):
         blocked, started = {}, False  # machines that the first of each queue wait for
+        counts_runs = any(group.counted != "submitted_jobs" for group in self.cap_groups)
         while True:
             heads = {}
             for g in self._waiting():
@@ -864,7 +865,7 @@ class _Run(
                 is_blocked = self._blocks(g) <= blocked.get(q, set()) or self._passes(g)
                 if not is_blocked and (q not in heads or self._rank(g) < self._rank(heads[q])):
                     heads[q] = g
-            if not heads and self.cap_groups and started:
+            if not heads and counts_runs and started:
                 # those that just started may let jobs pass that blocked
                 blocked, started = {}, False
                 continue

@@ -8,6 +8,12 @@ from collections.abc import Callable, Iterator
 
 from tests.sim.engine.random_worlds import World
 
+OPTIONAL = (
+    *("after", "begin_s", "singleton", "reservation", "checkpoint_s", "restart_s", "preempts"),
+    *("exclusive", "one_per_node"),
+)
+"""Keys of a job that it may lack."""
+
 
 def shrink(world: World, fails: Callable[[World], bool], seconds: float = 25.0) -> World:
     """Return the smallest world found that still fails, after at most some `seconds`."""
@@ -47,8 +53,8 @@ def _candidates(world: World) -> Iterator[World]:
         if part in world["cluster"]:
             yield _with(world, "cluster", part)
     for j, job in enumerate(world["jobs"]):
-        for name in ("after", "begin_s", "singleton", "reservation"):
-            if job.get(name):
+        for name in OPTIONAL:
+            if job.get(name) is not None:
                 changed = copy.deepcopy(world)
                 del changed["jobs"][j][name]
                 yield changed
@@ -63,11 +69,9 @@ def _candidates(world: World) -> Iterator[World]:
     for j, job in enumerate(world["jobs"]):
         for s, stage in enumerate(job["stages"]):
             n = len(stage["durations_s"])
-            for rest in (
-                dict.fromkeys((n // 2, n - 1)) if not {*world} & {"failures", "state"} else ()
-            ):
-                if rest:
-                    yield _with_stage(world, j, s, durations_s=stage["durations_s"][:rest])
+            for first, end in dict.fromkeys(((n // 2, n), (0, n // 2), (n - 1, n), (0, 1))):
+                if 0 < end - first < n:
+                    yield _without_tasks(world, j, s, first, end)
             if stage["parents"]:
                 yield _with_stage(world, j, s, parents={})
             if stage.get("runs_on"):
@@ -91,6 +95,39 @@ def _with_stage(world: World, j: int, s: int, **changes: object) -> World:
     return changed
 
 
+def _without_tasks(world: World, j: int, s: int, first: int, end: int) -> World:
+    """Leave out tasks [first, end) of a stage, with their failures and pins."""
+    seconds = world["jobs"][j]["stages"][s]["durations_s"]
+    smaller = _with_stage(world, j, s, durations_s=seconds[:first] + seconds[end:])
+    before = [stage for job in world["jobs"][:j] for stage in job["stages"]]
+    before += world["jobs"][j]["stages"][:s]
+    task0 = sum(len(stage["durations_s"]) for stage in before) + first
+    return _renumbered(smaller, task0, end - first)
+
+
+def _renumbered(world: World, task0: int, n: int) -> World:
+    """Leave out the failures and pins of `n` tasks from `task0` on, which are gone."""
+    if "state" in world:
+        machine = world["state"]["machine"]
+        world |= {"state": world["state"] | {"machine": machine[:task0] + machine[task0 + n :]}}
+    if "failures" not in world:
+        return world
+    dropped = range(task0, task0 + n)
+    rows = zip(*world["failures"].values(), strict=True)
+    rest = [row for row in rows if row[0] not in dropped and row[2] not in dropped]
+
+    def moved(task: int) -> int:
+        return task - n if task >= task0 + n else task
+
+    return world | {
+        "failures": {
+            "task": [moved(task) for task, _, _ in rest],
+            "after_s": [after_s for _, after_s, _ in rest],
+            "lost": [moved(lost) for _, _, lost in rest],
+        }
+    }
+
+
 def _without_job(world: World, j: int) -> World:
     """Leave out a job, with its failures and what others read from it."""
     sizes = [sum(len(s["durations_s"]) for s in job["stages"]) for job in world["jobs"]]
@@ -107,21 +144,6 @@ def _without_job(world: World, j: int) -> World:
             }
     smaller = world | {"jobs": jobs}
     if "state" in world:
-        placed_s, machine = world["state"]["placed_s"], world["state"]["machine"]
-        smaller["state"] = world["state"] | {
-            "placed_s": placed_s[:j] + placed_s[j + 1 :],
-            "machine": machine[:task0] + machine[task0 + n :],
-        }
-    if "failures" in world:
-        rows = zip(*world["failures"].values(), strict=True)
-        rest = [row for row in rows if not task0 <= row[0] < task0 + n]
-
-        def moved(task: int) -> int:
-            return task - n if task >= task0 + n else task
-
-        smaller["failures"] = {
-            "task": [moved(task) for task, _, _ in rest],
-            "after_s": [after_s for _, after_s, _ in rest],
-            "lost": [moved(lost) for _, _, lost in rest],
-        }
-    return smaller
+        placed_s = world["state"]["placed_s"]
+        smaller["state"] = world["state"] | {"placed_s": placed_s[:j] + placed_s[j + 1 :]}
+    return _renumbered(smaller, task0, n)

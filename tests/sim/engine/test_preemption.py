@@ -183,6 +183,21 @@ def test_a_victim_that_ends_within_its_grace_time():
     assert times(result) == {"low": (0, 30), "high": (30, 80)}
 
 
+@pytest.mark.parametrize("gang", [True, False])
+@pytest.mark.parametrize(("when", "start_s"), [("requeue", 45), ("cancel", 35)])
+def test_notice_to_a_victim_that_begins_anew(when, start_s, gang):
+    """One of two victims fails at 28, and begins again; only a job to be cancelled still stops."""
+    low = [job(name, 0, 100.0, gang=gang) for name in ("fails", "runs on")]
+    workload = sim.Workload.from_jobs([*low, job("high", 25, 50.0, 50.0, priority=1)])
+    workload = workload.with_failures({"task": [0], "after_s": [28.0], "lost": [-1]})
+    preemption = {"by": "priority", "when": when, "grace_s": 10.0}
+    policy = policies.build("priority", fit="skip", preemption=preemption)
+    result = sim.simulate(workload, TWO, policy, record="tasks")
+    assert times(result)["high"] == (start_s, start_s + 50)
+    reason = "cancelled" if when == "cancel" else "preempted"
+    assert ("fails", 28, start_s, reason) in stops(result)
+
+
 def test_a_notice_outlives_all_that_come_after_it():
     """Machine b's task has notice for 1000.5; until then many others have, and end before."""
     kinds = [{"class": "a", "cpu": 1}] * 4 + [{"class": "b", "cpu": 1}]

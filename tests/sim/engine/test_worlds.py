@@ -153,6 +153,7 @@ def test_reduction_keeps_what_a_job_reads_and_what_fails():
 
     smaller = shrink(world, fails)
     assert len(smaller["jobs"]) == 1
+    assert {len(stage["durations_s"]) for stage in smaller["jobs"][0]["stages"]} == {1}
     assert len(smaller["failures"]["task"]) == 1
     workload, _, _ = build(smaller)
     assert workload.failures.num_rows == 1

@@ -14,6 +14,7 @@ from sim.base.errors import InputError
 from sim.cli.main import main
 from sim.traces import cluster_of
 from sim.traces.sites.pseudonyms import Pseudonyms
+from sim.traces.slurm_site import folder as site_files
 from sim.traces.slurm_site.hosts import expand
 from sim.traces.slurm_site.jobs import satisfies
 from sim.traces.slurm_site.site import read_site
@@ -384,6 +385,35 @@ def test_notes_name_what_is_not_simulated(tmp_path):
         assert text.lower() in notes.lower(), text
     assert "SlurmdTimeout" not in notes
     assert "bf_continue" not in notes
+
+
+OPTIONAL = sorted({*site_files.FILES} - {site_files.JOBS})
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_an_empty_optional_file_is_as_good_as_none(tmp_path, name, compressed):
+    nodes = {"nodes.txt": NODES.replace("[1-2]", "1")}
+    read = []
+    for path in (tmp_path / "without", tmp_path / "empty"):
+        folder(path, **nodes)
+        (path / name).unlink(missing_ok=True)
+        read.append(path)
+    empty = tmp_path / "empty" / (name + ".gz" * compressed)
+    empty.write_bytes(gzip.compress(b"") if compressed else b"")
+    without, with_empty = map(read_site, read)
+    assert f"missing: {name}" in "\n".join(with_empty.notes)
+    assert with_empty.notes == without.notes
+    assert with_empty.cluster == without.cluster
+    assert with_empty.policy == without.policy
+    assert with_empty.workload.jobs.equals(without.workload.jobs)
+
+
+def test_an_included_file_may_be_empty_and_jobs_may_not(tmp_path):
+    empty = folder(tmp_path / "site", **{"nodes.conf": "", "nodes.txt": NODES})
+    assert not read_slurm_conf(empty / "slurm.conf").missing
+    with pytest.raises(InputError, match=r"sacct\.txt.*empty"):
+        site(tmp_path, sacct_txt="")
 
 
 def test_the_controller_s_view_of_nodes_and_partitions_counts(tmp_path):

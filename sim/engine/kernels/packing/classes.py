@@ -9,6 +9,7 @@ not fit bars its pools for those behind it in its queue; they start in the other
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import gang_kind, is_waiting_gang, list_bucket
+from sim.engine.kernels.caps import counts_running
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PREEMPTS, QUOTAS, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
@@ -31,7 +32,7 @@ def dispatch_classes(st):
     is_barred = may_retry = False
     while True:
         g = _first_unbarred(st)
-        if CAPS and g < 0 and may_retry and len(st.c_group_cap) > 0:
+        if CAPS and g < 0 and may_retry and counts_running(st):
             is_barred = may_retry = False
             st.state_queue_barred[:] = 0
             hint_stage = -1  # machines before the hint were barred, perhaps

@@ -12,6 +12,7 @@ from sim.engine.kernels.components import (
     idle_slots,
     is_heterogeneous,
 )
+from sim.engine.kernels.faults.work import CANCEL
 from sim.engine.kernels.features import CAPS, COMPONENTS, DYNAMIC_ORDER, LIMITS, PREEMPTS
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.held_slots import hold_slot, slots_on
@@ -124,7 +125,8 @@ def begin_gang(st, j):
         st.state_job_admitted[j] = st.state_f[NOW]
         st.state_job_nth[j] = st.state_i[N_PLACED]
         st.state_i[N_PLACED] += 1
-        st.state_job_leaves[j] = math.inf
+        if st.p_job_when_preempted[j] != CANCEL:
+            st.state_job_leaves[j] = math.inf  # else the job itself has notice, not these slots
         _enter_holders(st, j)
     if st.state_i[EXCLUSIVES] and st.w_job_exclusive[j]:
         _note_whole(st, j)
