@@ -48,7 +48,7 @@ def is_over_running(st, j):
 @part
 def counts_running(st):
     """Tell whether any group counts what starts change; submitted and refused jobs do not."""
-    for n in range(len(st.c_group_counts)):
+    for n in range(len(st.c_group_counts)):  # noqa: SIM110  # kernels have no generators
         if st.c_group_counts[n] != SUBMITTED:
             return True
     return False
