@@ -103,6 +103,7 @@ LEAN = (
     ("preemption", "failures", "gangs"),
     ("preemption", "failures", "reservations"),
     ("preemption", "failures", "planning"),
+    ("preemption", "admission", "per class", "weighted queues"),
     ("preemption", "pool", "weighted queues"),
     ("preemption", "devices", "gangs", "skip"),
     ("preemption", "classes", "caps"),

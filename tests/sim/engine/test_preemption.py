@@ -226,6 +226,27 @@ def test_queues_take_back_their_share(policy):
     assert times(result) == {"a": (0, 200), "b": (10, 110)}
 
 
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_preemption_by_share_beside_a_job_that_partitions_refuse(is_refused):
+    """Job a1 has no right at 10, when b2 starts behind it; a refused job is no cap to try again."""
+    kinds = [{"class": name, "cpu": 1, "count": 2, "partitions": ["p"]} for name in "xy"]
+    cluster = sim.Cluster.mixed(kinds).with_partitions({"p": {"max_nodes": 1}})
+    jobs = [
+        job("b1", 0, 100.0, 100.0, gang=False, queue="b"),
+        job("a0", 0, 200.0, queue="a"),
+        job("a1", 10, 5.0, queue="a"),
+        job("b2", 10, 50.0, queue="b"),
+    ]
+    for row, kind in zip(jobs, "xyxy", strict=True):
+        row["stages"][0]["runs_on"] = kind
+    if is_refused:
+        jobs.append(job("refused", 0, 1.0, queue="a") | {"n_nodes": 2})
+    jobs = [{"partition": "p", "user": row["queue"], "n_nodes": 1, **row} for row in jobs]
+    started = times(run(jobs, cluster, "drf", "per_class", by="share"))
+    assert started["b2"][0] == 10
+    assert started["a1"][0] == 100
+
+
 def test_hard_shares_preempt_within_their_queue():
     cluster = sim.Cluster.machines(4, cpu=1).with_queues("hard", {"a": 0.5, "b": 0.5})
     jobs = [
