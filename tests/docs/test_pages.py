@@ -17,9 +17,9 @@ pytestmark = pytest.mark.e2e
 STORIES = ("how_many_nodes", "is_my_policy_better", "make_my_result_again", "what_did_we_find")
 PAGES = (
     pytest.param("tutorial.md", marks=pytest.mark.long),
-    "python.md",
+    pytest.param("python.md", marks=pytest.mark.long),
     pytest.param("your_own_policy.md", marks=pytest.mark.long),
-    "your_own_metric.md",
+    pytest.param("your_own_metric.md", marks=pytest.mark.long),
     pytest.param("targets.md", marks=pytest.mark.long),
     pytest.param("lineage.md", marks=pytest.mark.long),
     pytest.param("logs.md", marks=pytest.mark.long),

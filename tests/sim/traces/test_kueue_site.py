@@ -180,6 +180,7 @@ def test_the_policy_and_what_it_lacks(folder):
         assert part in text, part
 
 
+@pytest.mark.long
 def test_it_simulates_with_the_options_that_are_written(folder, tmp_path, capsys):
     assert main(["site", str(folder), "--out", str(tmp_path / "twin"), "--name", "lab"]) == 0
     out = capsys.readouterr().out

@@ -79,7 +79,7 @@ def test_what_a_policy_reads(
     knows: str,
     quantities: tuple[str, ...],
 ) -> None:
-    name = f"own_{request.node.name.rpartition('quantities')[2].rstrip(']')}"
+    name = f"reads_{request.node.name.rpartition('quantities')[2].rstrip(']')}"
     policy = own(tmp_path, monkeypatch, name, prepare, react, knows)
     assert find_undeclared([policy]) == ({name: quantities} if quantities else {})
     assert "could not be checked" not in capsys.readouterr().err
