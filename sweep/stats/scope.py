@@ -11,11 +11,9 @@ import numpy as np
 from sweep.stats.arrange import ArrangedCells, CapacityGroup
 from sweep.stats.cell_columns import JOBS_SHARE
 from sweep.stats.common import Common
-from sweep.stats.done_jobs import FAILED, is_of_done_jobs
+from sweep.stats.done_jobs import FAILED, MIN_DONE, is_of_done_jobs
 
 MAX_NAMES = 3
-MOST = 0.5
-"""Share of failed jobs from which on a policy has no comparable times."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Scope:
     lacking: tuple[Lack, ...] = ()
     failing: tuple[tuple[str, float], ...] = ()  # ranked policies and their shares of failed jobs
     is_of_done: bool = True  # the numbers are of jobs that are done
-    least_failed: float = 0.0  # smallest share of failed jobs of a ranked policy
+    mostly_fails: bool = False  # every ranked policy fails half of the jobs or more
     # share of the jobs that are done under every policy, of which the numbers are; None: each
     # number is of the jobs done under its policy
     jobs_share: float | None = None
@@ -45,11 +43,6 @@ class Scope:
     def unranked(self) -> tuple[str, ...]:
         """Policies that are not compared."""
         return tuple(lack.policy for lack in self.lacking if not lack.is_ranked)
-
-    @property
-    def mostly_fails(self) -> bool:
-        """True if every ranked policy fails half of the jobs or more."""
-        return bool(self.failing) and self.least_failed >= MOST
 
     def words(self) -> list[str]:
         """Write what a reader must know beside the numbers; empty where all are of everything."""
@@ -109,17 +102,17 @@ def scope_of(arranged: ArrangedCells, group: CapacityGroup, metric: str, common:
         if not (is_aside and columns[column].is_oracle)
         and (column not in common.ranked or not present[has_any, column].all())
     ]
-    failing, share = _failed_jobs(arranged, group, metric, common)
-    has_every = len(failing) == len(common.ranked)
-    smallest = min((s for _, s in failing), default=0.0) if has_every else 0.0
+    failing, done_share = _failed_jobs(arranged, group, metric, common)
+    is_most = [share >= 1 - MIN_DONE for _, share in failing]
+    mostly_fails = len(is_most) == len(common.ranked) and all(is_most)
     return Scope(
         len(common.seeds),
         group.n_seeds,
         tuple(lacking),
         failing,
         is_of_done_jobs(metric),
-        smallest,
-        share,
+        mostly_fails,
+        done_share,
     )
 
 

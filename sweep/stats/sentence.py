@@ -124,9 +124,15 @@ def words(facts: Facts) -> Words:
 
 def _claim(facts: Facts) -> str:
     claim = _tie(facts) if _all_tie(facts) else _best(facts)
-    if facts.scope.mostly_fails:
-        return f"most jobs fail, so nothing is said of their times; {claim}"
-    return claim
+    return "; ".join([*_most_fail(facts), claim])
+
+
+def _most_fail(facts: Facts) -> list[str]:
+    """Say first that most jobs fail, and whether anything is said of their times."""
+    if not facts.scope.mostly_fails:
+        return []
+    silent = "" if facts.scope.is_of_done else ", so nothing is said of times"
+    return [f"most jobs fail{silent}"]
 
 
 def sentence(facts: Facts) -> str:
@@ -136,10 +142,7 @@ def sentence(facts: Facts) -> str:
     shorter than fifo's [2.38, 3.66] (next: las 1.71×)``.
     """
     parts = [_tie(facts) if _all_tie(facts) else _best(facts) + _runners_up(facts)]
-    if facts.scope.mostly_fails:
-        parts = ["most jobs fail, so nothing is said of their times", *facts.scope.words(), *parts]
-    else:
-        parts += facts.scope.words()
+    parts = [*_most_fail(facts), *parts, *facts.scope.words()]
     if facts.gap is not None:
         parts.append(f"the median job {_bound(facts.gap)} its lower bound")
     parts += _oracle(facts)

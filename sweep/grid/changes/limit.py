@@ -84,7 +84,8 @@ def limit_note(done: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
     longer = (
         f"{n_cut:,} of them ran for longer and {ends}" if n_cut else "none of them ran for longer"
     )
-    return f"{text}, and would be rejected as they are; here they ask for it: {longer}."
+    rejected = "" if limit else ", and would be rejected as they are"  # a log's queue has no rule
+    return f"{text}{rejected}; here they ask for it: {longer}."
 
 
 def _parsed(change: Change) -> tuple[str, float]:

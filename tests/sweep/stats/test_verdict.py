@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from sweep.stats.arrange import arrange
+from sweep.stats.done_jobs import is_of_done_jobs
 from sweep.stats.verdict import Verdict, verdicts
 from tests.sweep import frames
 
@@ -364,3 +365,29 @@ def test_a_bootstrap_has_a_quantile_in_place_of_an_interval_of_the_mean() -> Non
     assert "of 25.0 % (at least 20.0 % in 3 of 4 draws)" in four.sentence
     two = judged(cells({"fifo": [1.0, 3.0]}, is_bootstrap=True), None)
     assert "draws" not in two.sentence
+
+
+def test_where_most_jobs_fail_that_is_said_first() -> None:
+    """Nothing is said of times that there are not, and so much of those that there are."""
+
+    def sentence_of(failed: float, jct_s: float | None, policies: tuple[str, ...]) -> str:
+        cells = frames.frame(seeds=[0], capacities=[1.0], policies=policies)
+        n = cells.num_rows
+        times = {name: jct_s for name in cells.column_names if is_of_done_jobs(name)}
+        for name, value in {**times, "jobs_failed": failed, "utilization": 0.2}.items():
+            column = pa.array([value] * n, pa.float64())
+            place = cells.column_names.index(name)
+            cells = cells.set_column(place, name, column)
+        (verdict,) = verdicts(cells, {"swept": [], "baseline": None})
+        assert verdict.words.claim.startswith("most jobs fail") == (failed >= 0.5)
+        return verdict.sentence.partition(": ")[2]
+
+    both = ("fifo", "las")
+    said = sentence_of(0.81, None, both)
+    assert said.startswith("most jobs fail, so nothing is said of times; ")
+    assert "of the jobs 81.0 % fail under fifo, 81.0 % fail under las" in said
+    assert "try capacity" not in said
+    alone = sentence_of(0.81, 40.0, ("fifo",))
+    assert alone.startswith("most jobs fail; ")
+    assert "nothing is said" not in alone
+    assert "most jobs" not in sentence_of(0.49, 40.0, both)
