@@ -103,8 +103,8 @@ def test_without_limits_of_partitions_it_is_the_queue_of_a_log() -> None:
     done = {"limit_time": "wide", "jobs": 9, "asked_for_more": 4, "ran_longer": 0}
     by_rule = change.module.note(change, cell.cluster, [done])
     assert "4 of 9 jobs of wide asked for more than the new limit, and would be rejected" in by_rule
-    of_queue = change.module.note(change, cell.cluster, [{**done, "limit_s": 3600.0}])
-    assert "than the new limit, 3,600 s; here they ask for it" in of_queue
+    by_log = change.module.note(change, cell.cluster, [{**done, "limit_s": 3600.0}])
+    assert "than the new limit, 3,600 s; here they ask for it" in by_log
 
 
 def test_the_jobs_of_a_group_and_of_accounts_below() -> None:

@@ -383,10 +383,10 @@ def test_where_most_jobs_fail_that_is_said_first() -> None:
         return verdict.sentence.partition(": ")[2]
 
     both = ("fifo", "las")
-    said = sentence_of(0.81, None, both)
-    assert said.startswith("most jobs fail, so nothing is said of times; ")
-    assert "of the jobs 81.0 % fail under fifo, 81.0 % fail under las" in said
-    assert "try capacity" not in said
+    both_fail = sentence_of(0.81, None, both)
+    assert both_fail.startswith("most jobs fail, so nothing is said of times; ")
+    assert "of the jobs 81.0 % fail under fifo, 81.0 % fail under las" in both_fail
+    assert "try capacity" not in both_fail
     alone = sentence_of(0.81, 40.0, ("fifo",))
     assert alone.startswith("most jobs fail; ")
     assert "nothing is said" not in alone
