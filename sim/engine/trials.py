@@ -25,7 +25,7 @@ from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.run import compiled_variant
 from sim.engine.plan import Scheduler, State
-from sim.engine.simulate import alternate, begin_run
+from sim.engine.session import begin_run, instants
 from sim.workload.workload import Workload
 
 
@@ -97,7 +97,18 @@ def trials(
     recorder = Recorder(arrays, features)
     saved = _Kept(arrays)
     task0 = own.columns.stage_task0[own.columns.job_stage0]
-    code = alternate(run, record, changed, opened, recorder, policy, [])
+
+    def go_on(first: int) -> int:
+        batches = instants(run, record, changed, opened, recorder, [], first)
+        while True:
+            try:
+                batch = next(batches)
+            except StopIteration as end:
+                code: int = end.value
+                return code
+            policy.react(opened.memory, batch, opened.world, plan)
+
+    code = go_on(-1)
     while code == kernel.MOMENT:
         arrays["state_i"][layout.NEXT_MOMENT] += 1
         saved.keep()
@@ -116,7 +127,7 @@ def trials(
             late,
         )
         saved.restore()
-        code = alternate(run, record, changed, opened, recorder, policy, [], first=-2)
+        code = go_on(-2)
     if code == kernel.WRONG:
         raise AccountError(broken_account(arrays))
 

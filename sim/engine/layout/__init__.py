@@ -118,8 +118,7 @@ def lay_out(
     speed_time, speed = cluster.slowdowns.steps()
     held0 = np.zeros(n_jobs + 1, dtype=np.int64)
     np.cumsum(columns.job_min_tasks, out=held0[1:])
-    views["stage_left"][:] = np.diff(columns.stage_task0)
-    views["left"][:] = np.diff(columns.stage_task0[columns.job_stage0])
+    _fill_views(views, columns, capacity)
     plans = plan.reservations > 0 or plan.replan is not None
     buckets = "STRICT" not in features and not plans
     kind, running_kind, n_kinds = _kinds(columns, cluster, groups, demand, features, buckets)
@@ -263,7 +262,7 @@ def lay_out(
         "state_task_missing": missing_parent_tasks(columns, n_tasks, "HEAPS" in conditions_met),
         "state_bucket_position": np.arange(n_buckets if buckets else 1, dtype=np.int32),
         "state_bucket_at": np.arange(n_buckets if buckets else 1, dtype=np.int32),
-        "state_mach_free": capacity.copy(),
+        "state_mach_free": views["free"],
         "state_room": np.zeros((3, n_fit), dtype=np.int64),
         "state_slot_free": np.arange(n_slots - 1, -1, -1, dtype=np.int32),
         **{f"out_job_{name}": views[name] for name in ("submit", "start", "finish", "failed")},
@@ -277,6 +276,12 @@ _FOR_EACH_TASK = {"SINGLES", "LAUNCHES", "TURNS", "HEAPS", "FAILS", "DEVICES", "
 """Conditions under which the state has rows for single tasks."""
 _QUEUE_COLUMNS = ("weight", "tier", "order", "demote_at", "demote_to")
 _JOB_VIEWS = ("turn", "left", "started", "running", "done", "done_work", "first_work")
+
+
+def _fill_views(views: dict[str, NDArray[Any]], columns: Columns, capacity: I8) -> None:
+    views["stage_left"][:] = np.diff(columns.stage_task0)
+    views["left"][:] = np.diff(columns.stage_task0[columns.job_stage0])
+    views["free"][:] = capacity
 
 
 def _whole_fields(

@@ -13,7 +13,7 @@ from sim.base import memory
 from sim.base.jit import JIT
 from sim.cluster.faults import Outages
 from sim.cluster.fits import check_task_room, run_bytes
-from sim.engine import layout, simulate
+from sim.engine import layout, session
 from sim.plan import Plan, World
 from sim.transforms.faults import fail_tasks
 
@@ -67,7 +67,7 @@ def test_records_that_exceed_the_memory_are_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(layout, "MIN_RECORDS", 1)
     workload = pool_jobs(400, (70, 80), 0.95)
     monkeypatch.setattr(memory, "available_bytes", lambda: 1_000)
-    monkeypatch.setattr(simulate, "check_room", lambda *_: None)
+    monkeypatch.setattr(session, "check_room", lambda *_: None)
     with pytest.raises(
         sim.InputError,
         match=r"records of \d+ batches .* a larger cluster, .* record=\"jobs\" keeps none",
@@ -82,7 +82,7 @@ def test_records_that_exceed_the_memory_are_refused(monkeypatch: pytest.MonkeyPa
 )
 def test_the_state_of_a_run_is_within_its_bound(policy: str, cluster: sim.Cluster) -> None:
     workload = sim.synthesize("alibaba2018", jobs=200, seed=0)
-    opened = simulate.begin_run(workload, cluster, policies.build(policy), 0, record_tasks=False)
+    opened = session.begin_run(workload, cluster, policies.build(policy), 0, record_tasks=False)
     arrays = opened.arrays
     assert "BATCHES" in opened.features
     inputs = {id(column) for column in vars(workload.columns).values()}
@@ -105,7 +105,7 @@ def test_so_is_that_of_a_run_whose_attempts_may_stop(
         (failing, machines),
         (workload, machines.with_outages(outages)),
     ):
-        opened = simulate.begin_run(world, cluster, policies.build(policy), 0, record_tasks=True)
+        opened = session.begin_run(world, cluster, policies.build(policy), 0, record_tasks=True)
         inputs = {id(column) for column in vars(world.columns).values()}
         arrays = {k: a for k, a in opened.arrays.items() if {id(a), id(a.base)}.isdisjoint(inputs)}
         own = sum(a.nbytes for a in arrays.values())

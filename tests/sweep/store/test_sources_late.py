@@ -85,7 +85,7 @@ def test_the_engine_sets_defaults_of_a_plan_alone() -> None:
     assert sets == {
         "sim.engine.plan.__init__": {*MODULES_SET} - {"evict"},
         "sim.engine.plan.evict": {"preemption"},
-        "sim.engine.simulate.begin_run": {"pinned"},
+        "sim.engine.session.begin_run": {"pinned"},
     }
 
 
