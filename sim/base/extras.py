@@ -24,6 +24,7 @@ EXTRAS = {
     "frames": ("pandas",),
     "plots": ("matplotlib", "plotly"),
     "schedules": ("croniter",),
+    "gym": ("gymnasium",),
 }
 """Packages that each extra in ``pyproject.toml`` installs, by import name.
 
