@@ -54,10 +54,11 @@ test: $(READY)
 STREAMED = $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,+)
 
 # kernels are compiled with bounds checks, in few variants (tests/conftest.py), and optimised less;
-# what all workers import is compiled once, before they start
+# tests that draw worlds draw few: more in `make test-long` and `make fuzz`. What all workers import is
+# compiled once, before they start
 test-main: $(READY)
 	@$(BIN)/python -m pytest $(TESTS) -q --collect-only >/dev/null || :
-	$(STREAMED)NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal --durations=40 -m "not long and not shipped"
+	$(STREAMED)FEW_EXAMPLES=1 NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal --durations=40 -m "not long and not shipped"
 
 # what a change of anything may break, within three minutes: engine, grid, store, a policy of each
 # kind (tests/conftest.py), and names
@@ -86,7 +87,7 @@ test-experiments: $(READY)
 # the same kernels as plain Python, where a local that is never assigned shows, and where accounts
 # are checked after each instant of random worlds (test_checked_runs.py)
 test-nojit: $(READY)
-	NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
+	FEW_EXAMPLES=1 NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
 		tests/policies/test_orders.py tests/sim/dags tests/policies/wing/lineage \
 		tests/sweep/questions/backtest/test_audit.py \
 		tests/sweep/questions/backtest/test_steps.py tests/mutants -m "not slow and not long" \

@@ -21,10 +21,9 @@ import sim
 from benchmarks.common import ROOT, Row, cpu_seconds, row, show
 from sim import Workload
 from sim.cluster.cluster import Cluster
-from sim.engine import simulate as engine
-from sim.engine.kernels import state
-from sim.engine.kernels.run import DONE, compiled_variant
+from sim.engine.kernels.run import DONE, bind_variant
 from sim.engine.plan import Scheduler
+from sim.engine.session import begin_run
 
 TRACE = ROOT.parent / "shared" / "traces" / "alibaba2018" / "batch_task_6600_jobs.csv.gz"
 SLOTS = (290, 435, 1000, 2000, 20_000)
@@ -84,9 +83,9 @@ def _overhead(w: Workload, name: str, slots: int) -> Row:
 
 def _kernel_seconds(w: Workload, slots: int, policy: Scheduler) -> tuple[float, np.ndarray]:
     """Return the CPU time of the event loop, s, and the start and end of each job."""
-    _, plan, _, arrays, features = engine._begin(w, Cluster.slots(slots), policy, 0, False)
-    record, changed = state.make(arrays), plan.take_changed()
-    loop = compiled_variant(features, record, changed)
+    opened = begin_run(w, Cluster.slots(slots), policy, 0, record_tasks=False)
+    changed, arrays = opened.plan.take_changed(), opened.arrays
+    loop, record = bind_variant(opened.features, arrays, changed)
     codes = []
     seconds = cpu_seconds(lambda: codes.append(loop(record, changed, -1)))
     if codes != [DONE]:

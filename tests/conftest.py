@@ -19,9 +19,9 @@ from policies import registry
 from tests import without
 
 ROOT = Path(__file__).resolve().parent.parent
-# three variants of the event loop for all runs on machines, in this process and in its children:
-# the tests use some thirty variants, and each would be compiled
-os.environ.setdefault("SIM_VARIANTS", "wide")
+# a few variants of the event loop for all runs, in this process and in its children, and runs with
+# rarer mechanisms in plain Python: the tests use some forty variants, and each would be compiled
+os.environ.setdefault("SIM_VARIANTS", "common")
 # a slow example is no failure: the machine may be busy
 TOO_SLOW = [HealthCheck.too_slow]
 settings.register_profile(

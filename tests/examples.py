@@ -7,7 +7,7 @@ import os
 from sim.base import jit
 
 FEW = bool(os.environ.get("FEW_EXAMPLES"))
-"""True in the core lane, which runs before each commit."""
+"""True in the lanes that run before each commit and each landing, not in ``make test-long``."""
 
 
 def examples(n: int) -> int:
@@ -15,8 +15,8 @@ def examples(n: int) -> int:
     return max(n // 8 if FEW else n // 2 if jit.JIT else n // 4, 10)
 
 
-COMPILED_WIDE = jit.JIT and os.environ.get("SIM_VARIANTS", "wide") == "wide"
+COMPILED_WIDE = jit.JIT and os.environ.get("SIM_VARIANTS", "common") != "exact"
 """True where kernels are compiled in a few wide variants, which leave out mechanisms of few runs.
 
-Their tests run as plain Python, and compiled in ``make test-long``.
+Their tests run as plain Python in a lane of their own, and compiled in ``make test-long``.
 """

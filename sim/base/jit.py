@@ -124,13 +124,13 @@ def late(name: str, feature: Feature) -> Any:
 
 
 @cache
-def specialised(kernel: F, features: frozenset[str]) -> F:
+def specialised(kernel: F, features: frozenset[str], *, interpreted: bool = False) -> F:
     """Return the variant of a `jit` function with exactly these `features`.
 
     It is a copy, and so is every function that it calls: the same code with other globals, in which
     the names of functions refer to the copies and the names of features to True or False. Each copy
     has a name of its own: numba links by this name, and by a number that another process may give
-    to another variant.
+    to another variant. An `interpreted` variant is plain Python, with the JIT, too.
     """
     modules: dict[str, dict[str, Any]] = {}
     copies: dict[str, Any] = {}
@@ -144,7 +144,8 @@ def specialised(kernel: F, features: frozenset[str]) -> F:
         bound = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
         bound.__qualname__ = _variant_name(function, features)
         bound.features = features  # type: ignore[attr-defined]
-        copies[key] = copied = _compile(bound, **function.kernel_options)
+        options = function.kernel_options
+        copies[key] = copied = bound if interpreted else _compile(bound, **options)
         for name in function.__code__.co_names:
             value = function.__globals__.get(name)
             if isinstance(value, Late):

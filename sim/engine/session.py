@@ -20,7 +20,7 @@ from sim.engine.batches import Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.release import CANCELLED_JOB, REJECTED, TIMED_OUT
-from sim.engine.kernels.run import compiled_variant
+from sim.engine.kernels.run import bind_variant
 from sim.engine.layout import lay_out
 from sim.engine.layout.tasks import update_tasks
 from sim.engine.plan import Batch, Event, Plan, Scheduler, State, World
@@ -81,9 +81,10 @@ class Session:
         )
         limited = self.opened.plan.take_limited()
         self._limits = [(np.nan, *limited)] if limited else []
-        self._kernel_state = layout.make(self.opened.arrays)
         self._changed = self.opened.plan.take_changed()
-        self._run = compiled_variant(self.opened.features, self._kernel_state, self._changed)
+        self._run, self._kernel_state = bind_variant(
+            self.opened.features, self.opened.arrays, self._changed
+        )
         self._recorder = Recorder(self.opened.arrays, self.opened.features)
 
     def instants(self) -> Iterator[Batch]:

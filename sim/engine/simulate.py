@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 
 from sim.cluster.cluster import Cluster
-from sim.engine.kernels import state as layout
-from sim.engine.kernels.run import compiled_variant
+from sim.engine.kernels.run import bind_variant
 from sim.engine.plan import Scheduler, State
 from sim.engine.record import Run
 from sim.engine.session import Session, begin_run
@@ -44,4 +43,4 @@ def variant(workload: Workload, cluster: Cluster, policy: Scheduler) -> frozense
 def compile_ahead(workload: Workload, cluster: Cluster, policy: Scheduler) -> None:
     """Compile or load all kernels of such a run, and run nothing."""
     opened = begin_run(workload, cluster, policy, 0, record_tasks=True)
-    compiled_variant(opened.features, layout.make(opened.arrays), np.zeros(0, dtype=np.int32))
+    bind_variant(opened.features, opened.arrays, np.zeros(0, dtype=np.int32))

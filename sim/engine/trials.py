@@ -23,7 +23,7 @@ from sim.engine.batches import Recorder
 from sim.engine.clock import on_own_clock
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
-from sim.engine.kernels.run import compiled_variant
+from sim.engine.kernels.run import bind_variant
 from sim.engine.plan import Scheduler, State
 from sim.engine.session import begin_run, instants
 from sim.workload.workload import Workload
@@ -91,9 +91,9 @@ def trials(
     pins = state.later(-zero_s)
     opened = begin_run(own, own_cluster, policy, seed, record_tasks=True, state=pins, shared=shared)
     plan, arrays, features = opened.plan, opened.arrays, opened.features
-    record, changed = layout.make(arrays), plan.take_changed()
+    changed = plan.take_changed()
     plan.take_limited()
-    run = compiled_variant(features, record, changed)
+    run, record = bind_variant(features, arrays, changed)
     recorder = Recorder(arrays, features)
     saved = _Kept(arrays)
     task0 = own.columns.stage_task0[own.columns.job_stage0]

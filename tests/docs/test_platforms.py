@@ -9,6 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import sim
 from sim.traces import read_trace
 from tests.docs import pages
@@ -98,6 +100,7 @@ def test_statements_of_bigquery_are_jobs_and_their_script_is_none(tmp_path: Path
     assert w.meta["report"]["account"]["cpu_s"]["workload"] == 6045
 
 
+@pytest.mark.long
 def test_a_run_of_dbt_is_a_dag(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     run_s = {"apple": 30.0, "pear": 50.0, "fruit": 60.0, "report": 0.0, "test": 2.0}
     parents = {"apple": [], "pear": [], "fruit": ["apple", "pear"], "report": ["fruit"],

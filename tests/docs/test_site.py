@@ -62,6 +62,7 @@ class _Fetched(HTMLParser):
             self.links.append(values["href"] or "")
 
 
+@pytest.mark.long
 def test_pages_fetch_nothing_from_other_hosts(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 80

@@ -41,6 +41,7 @@ def wait_for_cells(results: Path, n: int, process: subprocess.Popen[str]) -> Non
         time.sleep(0.02)
 
 
+@pytest.mark.long
 def test_a_killed_sweep_resumes_to_the_same_bytes(command: Command) -> None:
     undisturbed = command(
         *grid(command, "paths.results=undisturbed", "tracking=none", "launcher=inline")

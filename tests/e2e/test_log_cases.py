@@ -49,6 +49,7 @@ def parameters() -> list[Any]:
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("case", parameters())
+@pytest.mark.long
 def test_a_loss_is_told_by_every_command_at_every_run(case: dict[str, Any], tmp_path: Path) -> None:
     path = log_path(case)
     workload = read_trace(case["format"], path, **case.get("options", {}))

@@ -131,6 +131,7 @@ def test_each_kind_works_in_a_sweep_and_its_archive(
     assert "Traceback" not in without.stderr
 
 
+@pytest.mark.long
 def test_a_reader_an_evaluator_a_strategy_and_a_verb(run: Run, tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("0 5\n1 2\n2 4\n")
     words = ("trace=example_lines", "trace.path=log.txt", "cluster.count=1")
@@ -142,6 +143,7 @@ def test_a_reader_an_evaluator_a_strategy_and_a_verb(run: Run, tmp_path: Path) -
     assert ok(run("sweep", "example-count")) == "7 jobs\n"
 
 
+@pytest.mark.long
 def test_a_what_if(run: Run, tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("0 5\n1 2\n2 4\n")
     words = ("trace=example_lines", "trace.path=log.txt", "cluster.count=1", "policy=fifo")
@@ -150,6 +152,7 @@ def test_a_what_if(run: Run, tmp_path: Path) -> None:
     assert "only the first 2 jobs (example_first=2): mean wait" in text
 
 
+@pytest.mark.long
 def test_a_study_its_published_number_and_a_verb_of_workloads(run: Run, tmp_path: Path) -> None:
     text = ok(run("sweep", "experiment=example", *INLINE))
     assert re.search(r"longest +fifo +\d+\.\d .* 60 ", text)
@@ -157,6 +160,7 @@ def test_a_study_its_published_number_and_a_verb_of_workloads(run: Run, tmp_path
     assert ok(run("sim", "example-size", "drawn")) == "4 jobs\n"
 
 
+@pytest.mark.long
 def test_help_and_the_list_of_plug_ins_name_them(run: Run) -> None:
     shown = ok(run("sweep", "--help"))
     assert "example-count" in shown
@@ -176,6 +180,7 @@ def test_help_and_the_list_of_plug_ins_name_them(run: Run) -> None:
     assert sorted(kinds) == sorted(KINDS)
 
 
+@pytest.mark.long
 def test_a_broken_one_is_named_and_costs_nothing_else(
     run_beside_the_checkout: Run, tmp_path: Path
 ) -> None:
@@ -193,6 +198,7 @@ def test_a_broken_one_is_named_and_costs_nothing_else(
     assert "cluster-sweep-broken 0.1" in wrong.stdout + wrong.stderr
 
 
+@pytest.mark.long
 def test_one_of_an_unknown_kind_or_another_s_name_is_named_once(
     run_beside_the_checkout: Run, tmp_path: Path
 ) -> None:

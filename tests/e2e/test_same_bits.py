@@ -35,10 +35,6 @@ OLD_PROCESSOR = {
 QUICK = ("functions", "draws", "plain generators")
 ENVIRONMENTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "as it is": ({}, QUICK),
-    "an old processor": (
-        {k: v for part in OLD_PROCESSOR.values() for k, v in part.items()},
-        ALL[:3],
-    ),
     "without the JIT": ({"NUMBA_DISABLE_JIT": "1"}, QUICK[:2]),
 }
 LONG: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {

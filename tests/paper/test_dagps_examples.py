@@ -97,6 +97,7 @@ def test_fig17_a_policy_blind_to_dependencies_takes_d_times_as_long(d, k):
         assert makespan(policy, fig17(d, k), capacity) == k + d - 1
 
 
+@pytest.mark.long
 def test_fig17_a_red_task_at_a_random_place_costs_half_of_it_on_average():
     """Each group's red task runs at a uniform place, and the next group begins behind it."""
     d, k = 4, 10

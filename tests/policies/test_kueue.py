@@ -13,9 +13,6 @@ from sim.check import invariants
 from sim.check.broken import BrokenRuleError
 from sim.check.record import Record
 from sim.check.worlds import MACHINES, crowd
-from tests.examples import COMPILED_WIDE
-
-pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="in no wide variant")
 
 
 def job(name: str, queue: str, submit_s: float, n: int, duration_s: float = 10, **more):

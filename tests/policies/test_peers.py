@@ -7,12 +7,9 @@ import pytest
 
 import policies
 import sim
-from tests.examples import COMPILED_WIDE
 from tests.policies.peers import SensitiveFirst, TwoDimensionalLas
 from tests.policies.small import job
 from tests.sim.engine.test_kernel import assert_same
-
-pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="preemption is in no wide variant")
 
 FIFO = policies.build("fifo", fit="skip")
 PACKING = ("fifo", "best_fit", "gpu_packing", "dot_product", "fgd")

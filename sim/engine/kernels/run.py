@@ -11,10 +11,13 @@ Names in capitals such as POOL are features of a run: constants when its loop is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from numpy.typing import NDArray
+
 from sim.base.jit import compiled, inlined, is_cached, jit, late, part, specialised
+from sim.engine.kernels import state as layout
 from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
 from sim.engine.kernels.batches import begin_batches, records_full
 from sim.engine.kernels.caps import update_limits
@@ -38,6 +41,7 @@ from sim.engine.kernels.features import (
     DYNAMIC_ORDER,
     ENFORCES,
     GANGS,
+    INTERPRETED,
     LEARNS,
     LIMITS,
     OVERBOOK,
@@ -387,17 +391,25 @@ def _place(st):
         dispatch_pack(st)
 
 
-def compiled_variant(features: frozenset[str], state: Any, changed: Any) -> Callable[..., int]:
-    """Return the event loop of runs with `features`; print a line if it has to be compiled."""
+def bind_variant(
+    features: frozenset[str], arrays: Mapping[str, NDArray[Any]], changed: Any
+) -> tuple[Callable[..., int], Any]:
+    """Return the event loop of runs with `features`, and the state that it takes.
+
+    If the loop has to be compiled, a line says so.
+    """
+    if INTERPRETED in features:
+        loop: Callable[..., int] = specialised(run, features, interpreted=True)
+        return loop, layout.make(arrays, interpreted=True)
     text, seconds = _variant_text(features), _budget_s(features)
     message = f"sim: compiling {text}, once for this version: up to {seconds} s"
-    variant: Callable[..., int] = specialised(run, features)
-    return compiled(variant, state, changed, -1, message=message)
+    state, variant = layout.make(arrays), specialised(run, features)
+    return compiled(variant, state, changed, -1, message=message), state
 
 
 def is_compiled(features: frozenset[str]) -> bool:
-    """Tell whether the event loop of runs with `features` is compiled already."""
-    return is_cached(run, features)
+    """Tell whether runs with `features` need not compile their event loop any more."""
+    return INTERPRETED in features or is_cached(run, features)
 
 
 def _variant_text(features: frozenset[str]) -> str:

@@ -199,7 +199,10 @@ _IS_WRITTEN = tuple(not name.startswith(READ_ONLY) for name in NAMES)
 _pack = record("KernelState", _TYPES, READ_ONLY) if JIT else None
 
 
-def make(arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """Bind `arrays` into the record that kernels take; nothing is copied."""
+def make(arrays: Mapping[str, NDArray[Any]], *, interpreted: bool = False) -> Any:
+    """Bind `arrays` into the record that kernels take; nothing is copied.
+
+    For `interpreted` variants it is one that plain Python reads.
+    """
     check(arrays)
-    return _pack(arrays.values()) if _pack else State(**arrays)
+    return _pack(arrays.values()) if _pack and not interpreted else State(**arrays)

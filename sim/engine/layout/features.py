@@ -53,6 +53,9 @@ _SITE = {
 }
 """Features that sites add: with one of them a wide variant has all of them."""
 
+_RARER = _SITE | {has.REPLANS, has.QUOTAS, has.CLASS_SPEEDS, has.PINS}
+"""Features whose runs are not compiled with SIM_VARIANTS=common."""
+
 
 def select_features(
     columns: Columns,
@@ -88,7 +91,10 @@ def is_checked() -> bool:
 
 def _rounded(needed: set[Feature]) -> set[Feature]:
     """Add features that cost a run little, where another variant would cost a compilation."""
-    is_wide = os.environ.get("SIM_VARIANTS") == "wide"
+    variants = os.environ.get("SIM_VARIANTS")
+    if variants == "common" and needed & _RARER:
+        return needed | {has.INTERPRETED}
+    is_wide = variants in ("wide", "common")
     if has.POOL in needed:
         return needed | _ORDERS | {has.WORTH} if is_wide else needed
     if is_wide:
@@ -119,7 +125,7 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     if has.STRICT in needed:
         return _WIDE | _site(needed, _SITE_BATCHES | {has.ENFORCES, has.CHECKPOINTS, has.SPREADS})
     if has.CLASSES in needed:
-        return _WIDE | _SITE
+        return _WIDE | _site(needed, _SITE)
     if has.SKIP in needed:
         return _WIDE | {has.RESERVES, has.PLACES, has.HOLDS} | _site(needed, _SITE)
     return _WIDE | {has.SCORED, has.OVERBOOK} | _site(needed, _SITE)
@@ -129,7 +135,7 @@ def _batches_of_way(needed: set[Feature]) -> set[Feature]:
     if has.SKIP in needed:
         return {has.HOLDS}
     if has.CLASSES in needed:
-        return {has.CAPS, *_SITE_BATCHES}
+        return _site(needed, {has.CAPS, *_SITE_BATCHES})
     return set() if has.STRICT in needed else {has.SCORED}
 
 

@@ -38,6 +38,7 @@ def test_properties_of_a_diamond_with_a_tail():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_distances():
     graphs = uniform_dags(np.arange(6, 46), 0)
     for generator in GENERATORS:

@@ -307,6 +307,7 @@ def test_heft_ranks_tasks_and_not_stages():
 
 @given(dags(equal_tasks=True), st.integers(1, 3), st.booleans())
 @settings(max_examples=60, deadline=None)
+@pytest.mark.long
 def test_a_search_that_stops_at_an_exact_bound_finds_the_same_schedule(dag, n_machines, share):
     capacity, shared = capacities(n_machines, small=n_machines > 1), np.array([False, share])
     stops = [schedule(dag, capacity, shared=shared)]

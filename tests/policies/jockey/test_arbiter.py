@@ -186,6 +186,7 @@ def crowded(seed, over, n=20):
 
 
 @pytest.mark.parametrize("over", [1.0, 1.6, 2.2, 3.0])
+@pytest.mark.long
 def test_the_arbiter_attains_most_of_the_utility_bound(over):
     """20 jobs whose static needs add up to more than the cluster has."""
     workload, cluster = crowded(14, over)

@@ -85,6 +85,7 @@ def test_a_good_module_keeps_all_rules(kind, write, sample):
     "kind",
     [kind if kind == "policy" else pytest.param(kind, marks=pytest.mark.long) for kind in GOOD],
 )
+@pytest.mark.long
 def test_a_good_module_is_the_same_in_fresh_processes(kind, write, sample):
     check_good(kind, write, sample)
 
@@ -97,6 +98,7 @@ def test_a_broken_policy_is_named(name, write):
     assert_match(match, broken)
 
 
+@pytest.mark.long
 def test_a_policy_that_depends_on_hashes_is_named(write):
     module = write("hashes", policy_text("hashes", "", plug_ins.HASH_ORDER))
     assert_match("PYTHONHASHSEED", "\n".join(broken_of(module)))

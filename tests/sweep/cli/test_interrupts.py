@@ -59,6 +59,7 @@ def test_while_modules_are_imported(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.85, pytest.param(0.95, marks=pytest.mark.long)])
+@pytest.mark.long
 def test_while_it_plans_runs_and_reports(folder: Path, share: float) -> None:
     more = ("launcher=inline", "tracking=none")
     total = run_uninterrupted(folder, *more)

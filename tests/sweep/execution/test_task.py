@@ -158,6 +158,7 @@ def test_a_variant_is_missing_once_and_only_if_it_is_not_kept(
 
 
 @pytest.mark.exact
+@pytest.mark.long
 def test_what_was_compiled_ahead_is_kept() -> None:
     few, cells = variants(spec_of("fifo"))
     task.compile_variant([], few, cells[0])

@@ -83,6 +83,7 @@ def _marked(traces: Iterable[str]) -> list[object]:
 
 @pytest.mark.parametrize("trace", _marked(OPEN))
 @pytest.mark.slow
+@pytest.mark.long
 def test_what_is_in_use_is_what_is_offered(trace: str, tmp_path: Path) -> None:
     _check(trace, OPEN[trace], tmp_path)
 

@@ -11,7 +11,6 @@ import policies
 import sim
 from sweep.execution.inputs import Inputs
 from sweep.grid import clusters, grid
-from tests.examples import COMPILED_WIDE
 from tests.sweep.small import request
 
 WORDS = ("experiment=gpu_cluster", "seed=0,1,2")
@@ -31,7 +30,6 @@ def test_it_has_gangs_three_models_partitions_priorities_and_quotas(tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(COMPILED_WIDE, reason="preemption is in no wide variant")
 def test_with_preemption_jobs_of_high_priority_hardly_wait(tmp_path: Path) -> None:
     """First come, first served lets them wait as long as others: hours."""
     inputs, waits = Inputs(tmp_path), {}

@@ -121,6 +121,7 @@ def test_wrong_addresses(tmp_path: Path, bucket: Bucket, path: str, message: str
     assert path.rpartition("://")[2] in str(caught.value)
 
 
+@pytest.mark.long
 def test_nobody_answers(command: Command) -> None:
     uri = f"s3://someone:{SECRET}@traces/a?endpoint_override=127.0.0.1:1&scheme=http&region=x"
     ran = command(*words(uri))

@@ -149,6 +149,7 @@ def test_damaged_files_of_a_grid(fake: Command, tmp_path: Path) -> None:
     [(TARGET, TARGET_READERS), (SEARCH, SETTINGS_READERS)],
     ids=["target", "settings"],
 )
+@pytest.mark.long
 def test_damaged_files_of_a_search(
     command: Command, tmp_path: Path, words: tuple[str, ...], readers: dict[str, Reader]
 ) -> None:
@@ -158,6 +159,7 @@ def test_damaged_files_of_a_search(
         _check_commands(finished, command, name)
 
 
+@pytest.mark.long
 def test_damaged_findings_of_a_study(command: Command, tmp_path: Path) -> None:
     folder = tmp_path / "user" / "experiment"
     folder.mkdir(parents=True)

@@ -44,6 +44,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_sweep_has_its_own_columns_and_bytes_among_others(
     fake: Command, tmp_path: Path, options: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

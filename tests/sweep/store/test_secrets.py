@@ -43,6 +43,7 @@ def engine(workload: Any, cluster: Any, policy: Any, *, seed: int, **options: An
     return fake_simulate(workload, cluster, policy, seed=seed, **options)
 
 
+@pytest.mark.long
 def test_no_file_of_a_sweep_holds_a_secret(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

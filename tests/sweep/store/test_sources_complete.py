@@ -79,7 +79,6 @@ CELLS = [
     ("dagps", "simulation", "alibaba_synth"),
     ("slearn", "sized", "slearn_2sigma"),
     ("wing_mil", "kinds", "cosmos"),
-    ("jockey_online", "due", "scope_jobs"),
     ("easy", "simulation", "swf"),
     ("backfill/slurm", "simulation", "swf"),
     ("wserpt", "simulation", "swf"),
@@ -88,6 +87,7 @@ CELLS = [
 """Cells of each system, of kernels that are imported late, and of evaluators that run policies."""
 
 LONG_CELLS = [
+    ("jockey_online", "due", "scope_jobs"),
     ("fair", "alone", "alibaba_synth"),
     ("coffman_graham", "alone", "alibaba_synth"),
     ("bayes", "simulation", "slearn_2sigma"),

@@ -408,6 +408,7 @@ def test_progress_counts_cells(sweep: Sweep) -> None:
     assert seen == [(k, 6) for k in range(1, 7)]  # four cells, two curves
 
 
+@pytest.mark.long
 def test_nothing_is_printed_and_no_file_left_behind(tmp_path: Path) -> None:
     script = (
         "import sys\n"

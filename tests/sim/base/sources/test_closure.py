@@ -52,6 +52,7 @@ def test_modules_that_import_by_name_declare_the_package() -> None:
     assert not unsaid, "all that there is counts as imported by them"
 
 
+@pytest.mark.long
 def test_every_import_that_grimp_finds_counts() -> None:
     graph = grimp.build_graph(*modules.PROJECT, exclude_type_checking_imports=True, cache_dir=None)
     for name in graph.modules:

@@ -102,6 +102,7 @@ def test_a_listed_path_is_one_of_traces_alone(box: Sandbox) -> None:
         foreign.check({"trace": trace, "policy": {"params": {"tables": sandbox.passwords()}}})
 
 
+@pytest.mark.long
 def test_a_listed_address_is_fetched_with_a_word_of_the_user(
     good: Entries, box: Sandbox, listener: Listener
 ) -> None:

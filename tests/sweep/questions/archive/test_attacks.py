@@ -78,6 +78,7 @@ def attempt(box: Sandbox, attack: Attack, bases: dict[str, Entries]) -> str:
     return f"{attack.kind}: {attack.name}: {why}: {verified}" if why else ""
 
 
+@pytest.mark.long
 def test_every_few(tried: Sandbox, bases: dict[str, Entries]) -> None:
     chosen = [*attacks.all_attacks(bases)][::EVERY]
     assert len(chosen) >= 8

@@ -114,6 +114,7 @@ class TestVerify:
         clear_caches()
         return other
 
+    @pytest.mark.long
     def test_in_another_clone(
         self, ran: Ran, fake: Command, mine: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -147,6 +148,7 @@ class TestVerify:
         assert verified.out.count("differs in jct_mean_s (") == 8
         assert verified.out.count("jct_speedup_mean (") == 4
 
+    @pytest.mark.long
     def test_traces_that_are_not_in_it(
         self, ran: Ran, fake: Command, mine: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -164,6 +166,7 @@ class TestVerify:
         (mine / "other" / "kept" / "trace" / "jobs.parquet").write_bytes(b"other")
         assert fake.bare("verify", "a.zip", "--trust", "paths.traces=kept").code == 2
 
+    @pytest.mark.long
     def test_another_module_of_that_name(self, ran: Ran, fake: Command, mine: Path) -> None:
         assert fake.bare("export", "a.zip").code == 0
         clear_caches()

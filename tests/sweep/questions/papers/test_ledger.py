@@ -334,6 +334,7 @@ def test_a_rule_that_moves_keeps_its_day(repository: Path) -> None:
     assert (rule().file, rule().committed) == ("moved.md", first.committed)
 
 
+@pytest.mark.long
 def test_reproduce_enters_a_judgement(command: Command, repository: Path) -> None:
     words = [word for word in command.words(f"--config-dir={repository}") if "trace" not in word]
     path = command.results / ledger.NAME

@@ -132,6 +132,7 @@ def test_an_experiment_and_its_study(command: Command, dags: Path, user: Path) -
     assert (ran.folder / "findings.parquet").read_bytes() == before
 
 
+@pytest.mark.long
 def test_reproduce_writes_a_page(command: Command, dags: Path, user: Path) -> None:
     words = command.words("trace=parquet", f"trace.path={dags}", f"--config-dir={user}")
     ran = command.bare("reproduce", "mine", *words)

@@ -130,6 +130,7 @@ def test_it_finds_the_best(command: Command, monkeypatch: pytest.MonkeyPatch) ->
     assert text.count("dagps m=") < 40
 
 
+@pytest.mark.long
 def test_against_a_grid_on_two_policies(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """The result of a search for each of two policies is as good as the best of a fine grid."""
 
@@ -178,6 +179,7 @@ def test_against_a_grid_on_two_policies(command: Command, monkeypatch: pytest.Mo
     )
 
 
+@pytest.mark.long
 def test_the_front_of_two_metrics(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_engine(monkeypatch, bowl())
     words = [*SEARCH[:3], "search.metric=jct_mean_s,jct_p99_s", "search.cells=200"]
@@ -252,6 +254,7 @@ def test_the_same_command_again_runs_nothing(
     assert "12 cells, 12 cached, 0 to run" in planned.out
 
 
+@pytest.mark.long
 def test_an_interrupted_search_ends_with_the_same_bytes(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:

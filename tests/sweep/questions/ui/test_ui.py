@@ -130,6 +130,7 @@ def test_every_socket_listens_on_loopback(ui_server: Served) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_report_opens_from_the_sweeps_run(server: str, results: Path) -> None:
     with connection.connected(sqlite_uri(results / "mlflow.db"), "") as client:
         (parent,) = client.search_runs(["1"], "tags.kind = 'sweep'")

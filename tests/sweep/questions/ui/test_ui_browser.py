@@ -93,6 +93,7 @@ def row(page: Any, name: str) -> Any:
     return page.locator(f'tr[data-sweep="{name}"]')
 
 
+@pytest.mark.long
 def test_a_running_sweep_moves_without_reloading(opened: Any, results: Path) -> None:
     journal, name = Journal(results, "night-00000004"), "night-00000004"
     cell = {"status": "done", "key": "00", "node": "a", "seconds": 1.0}
@@ -137,6 +138,7 @@ def test_the_address_keeps_no_token_and_reports_open(opened: Any) -> None:
         assert "token" not in page.evaluate("document.referrer")
 
 
+@pytest.mark.long
 def test_the_page_of_another_server_says_where_its_address_is(chromium: Any, results: Path) -> None:
     context = chromium.new_context()
     page = context.new_page()
