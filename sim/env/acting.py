@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from sim.base.errors import InputError, PolicyError
 from sim.engine.plan import NO_LIMIT, Plan
+from sim.env import kernels
 from sim.env.observer import Observer
 
 ActionName = Literal["keys", "stage"]
@@ -40,17 +41,13 @@ class Keys:
 
     def act(self, observer: Observer, action: ArrayLike, plan: Plan) -> None:
         """Set the keys that change; jobs beyond the last key keep theirs."""
-        keys = np.ravel(action)[: len(observer.jobs)].astype(np.float64)
-        jobs = observer.jobs[: len(keys)]
-        column = plan.jobs["key"]
-        differs = keys != column[jobs]  # also a NaN
-        if not differs.any():
-            return
-        jobs, keys = jobs[differs], keys[differs]
-        if not (np.abs(keys) <= 1).all():
-            raise PolicyError(f"keys must be -1 to 1, not {keys[~(np.abs(keys) <= 1)][0]}")
-        column[jobs] = keys
-        plan.note_jobs(jobs)
+        keys = np.ravel(np.asarray(action, dtype=np.float32))
+        changed = np.empty(len(observer.jobs), np.int32)
+        n = kernels.set_keys(keys, observer.jobs, plan.jobs["key"], changed)
+        if n < 0:
+            raise PolicyError(f"keys must be -1 to 1, not {keys[-1 - n]}")
+        if n:
+            plan.note_jobs(changed[:n])
 
 
 class NextStage:

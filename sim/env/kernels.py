@@ -12,26 +12,60 @@ SUBMIT, N_TASKS, PRIORITY, DEADLINE, WORK, SHARE = range(6)
 
 
 @jit
-def follow(kind, row, jobs, place, n):
-    """Add jobs that arrived to the first `n` of `jobs`, remove those that ended; return how many.
+def follow(now, events, jobs, is_in, constants, numbers):
+    """Add jobs that arrived to `jobs`, and remove those that ended.
 
-    `jobs` are rows by submission; `place` is 1 for the jobs that are in it.
+    `events` are kinds and rows; `jobs` are rows by submission, of which the first ``numbers[0]``
+    are in the system; `is_in` is 1 for those. ``numbers[1]`` counts jobs that ended or failed.
     """
+    kind, row = events
+    n = numbers[0]
     for e in range(len(kind)):
         j = row[e]
         if kind[e] == ARRIVED:
             jobs[n] = j
-            place[j] = 1
+            is_in[j] = 1
+            constants[j, SUBMIT] = now
             n += 1
-        elif (kind[e] == DONE or kind[e] == FAILED) and place[j] == 1:
-            place[j] = 0
-            i = n - 1
-            while jobs[i] != j:
-                i -= 1
-            for k in range(i, n - 1):
-                jobs[k] = jobs[k + 1]
-            n -= 1
+        elif kind[e] == DONE or kind[e] == FAILED:
+            numbers[1] += 1
+            if is_in[j] == 1:
+                is_in[j] = 0
+                i = n - 1
+                while jobs[i] != j:
+                    i -= 1
+                for k in range(i, n - 1):
+                    jobs[k] = jobs[k + 1]
+                n -= 1
+    numbers[0] = n
+
+
+@jit
+def set_keys(keys, jobs, column, changed):
+    """Set the keys of the first jobs, list in `changed` those that differ; return how many.
+
+    -1 - i if key i is not from -1 to 1.
+    """
+    n = 0
+    for i in range(min(len(keys), len(jobs))):
+        key = float(keys[i])
+        if key != column[jobs[i]]:
+            if not -1.0 <= key <= 1.0:
+                return -1 - i
+            column[jobs[i]] = key
+            changed[n] = jobs[i]
+            n += 1
     return n
+
+
+@jit
+def free_shares(free, total, out):
+    """Fill the free share of each resource of the cluster."""
+    for r in range(len(total)):
+        room = 0
+        for m in range(len(free)):
+            room += free[m, r]
+        out[r] = room / total[r]
 
 
 @jit

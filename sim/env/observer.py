@@ -90,8 +90,6 @@ class Observer:
 
     Attributes
     ----------
-    n_jobs, n_ended : int
-        Number of jobs in the system, and of those that have ended or failed.
     now : float
         Time of the last batch, s.
     stage_job : (G,) int32
@@ -103,7 +101,7 @@ class Observer:
         n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
         self._world, self._form, self.now = world, form, 0.0
         self.stage_job = columns.stage_job
-        self.n_jobs = self.n_ended = 0
+        self._numbers = np.zeros(2, np.int64)
         self._jobs, self._is_in = np.zeros(n_jobs, np.int32), np.zeros(n_jobs, np.int8)
         self._stages, self._place = np.zeros(n_stages, np.int32), np.full(n_stages, -1, np.int32)
         self._n_stages = 0
@@ -131,6 +129,16 @@ class Observer:
         return self._jobs[:n]
 
     @property
+    def n_jobs(self) -> int:
+        """Number of jobs in the system."""
+        return self._numbers.item(0)
+
+    @property
+    def n_ended(self) -> int:
+        """Number of jobs that have ended or failed."""
+        return self._numbers.item(1)
+
+    @property
     def stages(self) -> I4:
         """Rows of the shown stages, by job; valid until the next observation."""
         return self._stages[: self._n_stages]
@@ -138,10 +146,9 @@ class Observer:
     def update(self, batch: Batch) -> None:
         """Take the events of one instant."""
         self.now = batch.now
-        arrived = batch.rows(Event.JOB_ARRIVED)
-        self._constants[arrived, kernels.SUBMIT] = batch.now
-        self.n_jobs = kernels.follow(batch.kind, batch.row, self._jobs, self._is_in, self.n_jobs)
-        self.n_ended += len(batch.rows(Event.JOB_DONE)) + len(batch.rows(Event.JOB_FAILED))
+        kernels.follow(
+            batch.now, batch[1:3], self._jobs, self._is_in, self._constants, self._numbers
+        )
 
     def shows(self, jobs: I4) -> bool:
         """Tell whether all of some jobs are in the system."""
@@ -167,13 +174,12 @@ class Observer:
         kernels.observe_jobs(
             self.now, jobs, self._job_counts, view["done_work"], self._constants, shown
         )
-        free = view["free"]
+        free = np.empty(len(self._free_total), np.float32)
+        kernels.free_shares(view["free"], self._free_total, free)
         observed: Observation = {
             "n_jobs": np.array([self.n_jobs]),
             "time_s": np.array([self.now]),
-            "free": ((free[0] if len(free) == 1 else free.sum(axis=0)) / self._free_total).astype(
-                np.float32
-            ),
+            "free": free,
             "jobs": shown,
         }
         if form.stages != 0:
