@@ -1,0 +1,78 @@
+"""Schedules are checked quickly: right ones pass, each wrong one is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from sim.check.broken import BrokenRuleError
+from sim.check.schedule import check_schedule
+from sim.check.worlds import CLUSTERS, SLOTS, crowd
+from sim.result import Result
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return sim.simulate(crowd(0), SLOTS, policies.build("fifo"), seed=7)
+
+
+def test_schedules_of_policies_pass(result: Result) -> None:
+    check_schedule(result)
+    for name in ("machines", "machines-hard"):
+        check_schedule(sim.simulate(crowd(2, gangs=True), CLUSTERS[name], policies.build("fifo")))
+
+
+def test_machine_holds_no_more_than_it_has(result: Result) -> None:
+    n = int(SLOTS.capacity[0, 0])
+    smaller = sim.Cluster.slots(n - 1)
+    with pytest.raises(BrokenRuleError, match=r"machine 0 holds more slot than it has"):
+        check_schedule(_like(result, cluster=smaller))
+
+
+def _moved(result: Result, by_s: Callable[[np.ndarray], np.ndarray]) -> Result:
+    records = result.records
+    assert records is not None
+    start, end = records.times(slice(0, len(records.start_s)))
+    shift = by_s(start)
+    moved = dataclasses.replace(records, start_s=start + shift, end_s=end + shift)
+    return _like(result, records=moved)
+
+
+def _like(result: Result, **changed: object) -> Result:
+    fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+    return Result(**(fields | changed))
+
+
+def test_task_starts_after_its_job_and_its_inputs(result: Result) -> None:
+    with pytest.raises(BrokenRuleError, match="starts before its job is submitted"):
+        check_schedule(_moved(result, lambda start: np.full(len(start), -1e4)))
+    columns = result.workload.columns
+    children = np.isin(columns.task_stage(), columns.edge_child)
+    roots = result.workload.columns.job_submit[columns.stage_job[columns.task_stage()]]
+    with pytest.raises(BrokenRuleError, match="input"):
+        check_schedule(_moved(result, lambda start: np.where(children, roots - start, 0.0)))
+
+
+def test_task_takes_as_long_as_it_lasts(result: Result) -> None:
+    records = result.records
+    assert records is not None
+    start, end = records.times(slice(0, len(records.start_s)))
+    short = dataclasses.replace(records, start_s=start, end_s=start + 0.5 * (end - start))
+    with pytest.raises(BrokenRuleError, match="runs for"):
+        check_schedule(_like(result, records=short))
+
+
+def test_job_that_is_done_ran_whole(result: Result) -> None:
+    records = result.records
+    assert records is not None
+    start, end = records.times(slice(0, len(records.start_s)))
+    start, end = start.copy(), end.copy()
+    start[5] = end[5] = np.nan
+    lost = dataclasses.replace(records, start_s=start, end_s=end)
+    with pytest.raises(BrokenRuleError, match="is done, and"):
+        check_schedule(_like(result, records=lost))
