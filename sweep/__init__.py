@@ -15,16 +15,18 @@ from sim.base.extras import require
 
 if TYPE_CHECKING:
     from sweep.api import Cell, Sweep, load, run
+    from sweep.api.environment import environment
 
 _HOME = {
     **dict.fromkeys(("Cell", "Sweep", "load", "run"), "sweep.api"),
+    "environment": "sweep.api.environment",
     "__version__": "sim.base.version",
 }
 
 FUNCTIONS = "functions"
 """Kind of `sim.base.entry_points`."""
 
-__all__ = ["Cell", "Sweep", "load", "run"]
+__all__ = ["Cell", "Sweep", "environment", "load", "run"]
 
 
 def __getattr__(name: str) -> Any:
@@ -33,7 +35,7 @@ def __getattr__(name: str) -> Any:
         return getattr(entry_points.load(FUNCTIONS, name), name)
     if name not in _HOME:
         raise AttributeError(f"module 'sweep' has no attribute {name!r}")
-    if _HOME[name] == "sweep.api":
+    if _HOME[name].startswith("sweep.api"):
         require("sweep")
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
