@@ -20,8 +20,9 @@ from policies.external.policy import External
 from policies.external.protocol import Fact
 from sim.check.worlds import crowd
 from sim.plan import Plan, World
+from tests.docs.pages import blocks
 
-HERE = Path(__file__).parent
+PAGE = "external_scheduler.md"
 ROOM = Path(client.__file__).parent
 SLOTS = sim.Cluster.slots(16)
 
@@ -63,9 +64,10 @@ def test_a_program_in_python_schedules_as_the_same_policy_here(tmp_path: Path) -
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 def test_so_does_one_in_c(tmp_path: Path) -> None:
-    compiled = tmp_path / "narrow"
+    compiled, source = tmp_path / "narrow", tmp_path / "narrow.c"
+    source.write_text(next(b.text for b in blocks(PAGE) if b.file == "mine/narrow.c"))
     flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-I", ROOM]
-    subprocess.run(["cc", *flags, HERE / "narrow.c", "-o", compiled], check=True)
+    subprocess.run(["cc", *flags, source, "-o", compiled], check=True)
     machines = sim.Cluster.machines(4, cpu=8, mem=16)
     for cluster in (SLOTS, machines):
         result = sim.simulate(crowd(0), cluster, External(command=(str(compiled),)))
