@@ -13,13 +13,22 @@ import pyarrow as pa
 BEGIN, JOB_ARRIVED, STAGE_DONE, JOB_DONE = 0, 1, 4, 8
 STAGE, EDGE, CHANGED = 1024, 1025, 1026
 
-Columns = Mapping[str, np.ndarray]
+
+class Facts:
+    """Facts of one instant: ``facts["kind"]`` is the column of that name, as an array."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.names, self._batch = batch.schema.names, batch
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Return a column, (N,)."""
+        return np.asarray(self._batch.column(name))
 
 
-def serve(decide: Callable[[Columns], Mapping[int, float]]) -> None:
+def serve(decide: Callable[[Facts], Mapping[int, float]]) -> None:
     """Answer each batch of facts with keys of jobs, until the run is over.
 
-    `decide` takes the columns of a batch and returns keys by job, the smallest first.
+    `decide` takes the facts of an instant and returns keys by job, the smallest first.
     """
     schema = pa.schema({"job": pa.int32(), "key": pa.float64()})
     sys.stdout.flush()
@@ -28,8 +37,7 @@ def serve(decide: Callable[[Columns], Mapping[int, float]]) -> None:
         pa.ipc.new_stream(pa.PythonFile(sys.stdout.buffer, mode="w"), schema) as answers,
     ):
         for batch in facts:
-            columns = {name: np.asarray(batch.column(name)) for name in batch.schema.names}
-            keys = decide(columns)
+            keys = decide(Facts(batch))
             jobs = np.fromiter(keys.keys(), np.int32, len(keys))
             values = np.fromiter(keys.values(), np.float64, len(keys))
             answers.write_batch(pa.record_batch([pa.array(jobs), pa.array(values)], schema=schema))

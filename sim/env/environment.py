@@ -82,6 +82,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         self._batches: Iterator[Batch] = iter(())
         self._drawn: tuple[int, Workload, Cluster] | None = None
         self._is_over = False
+        self._result: Result | None = None
         n_resources = len(draw(0)[1].resources)
         self.observation_space = _observed(self.form, n_resources)
         self.action_space = _acted(self.form, action, limits)
@@ -97,7 +98,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(2**31)) if seed is None else seed
         workload, cluster = self._draw(drawn)
-        self._drawn = drawn, workload, cluster
+        self._drawn, self._result = (drawn, workload, cluster), None
         self._session = Session(*on_own_clock(workload, cluster), self, seed=drawn)
         self._plan, world = self._session.opened.plan, self._session.opened.world
         self._observer = Observer(world, self.form)
@@ -120,7 +121,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         return self._observer.observe(), reward, self._is_over, False, {}
 
     def result(self) -> Result:
-        """Return the result of the episode, which has ended; then the environment needs a reset.
+        """Return the result of the episode, which has ended.
 
         Raises
         ------
@@ -129,15 +130,16 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         """
         if self._drawn is None or not self._is_over:
             raise InputError("the episode has not ended: there is a result once a step terminates")
-        for _ in self._batches:  # what comes after the last job, such as the end of an outage
-            pass
-        seed, workload, cluster = self._drawn
-        self._drawn = None
+        if self._result is None:
+            for _ in self._batches:  # what comes after the last job, such as the end of an outage
+                pass
+            seed, workload, cluster = self._drawn
 
-        def finished(*_: Any, **__: Any) -> Run:
-            return self._session.finish()
+            def finished(*_: Any, **__: Any) -> Run:
+                return self._session.finish()
 
-        return Result(**run_on_own_clock(finished, workload, cluster, self, seed=seed))
+            self._result = Result(**run_on_own_clock(finished, workload, cluster, self, seed=seed))
+        return self._result
 
     @property
     def n_jobs(self) -> int:

@@ -58,7 +58,9 @@ def draw_from(words: str, config_dir: str | Sequence[str] = ()) -> Draw:
     def draw(seed: int) -> tuple[Workload, Cluster]:
         worlds = build_worlds([words], [seed], folders)
         if len(worlds) != 1:
-            raise InputError(f"{words!r} stands for {len(worlds)} workloads; an environment has one")
+            raise InputError(
+                f"{words!r} stands for {len(worlds)} workloads; an environment has one"
+            )
         return worlds[0].workload, worlds[0].cluster_for(None)
 
     return draw

@@ -78,7 +78,7 @@ def test_so_does_one_in_c(tmp_path: Path) -> None:
 HEARS = """
 heard = []
 def decide(facts):
-    heard.append({name: values.tolist() for name, values in facts.items()})
+    heard.append({name: facts[name].tolist() for name in facts.names})
     with open("heard.json", "w") as file:
         json.dump(heard, file)
     return {}
