@@ -70,7 +70,8 @@ test-core: $(READY)
 # they are for users, each variant of the event loop by itself: minutes. Two workers, as most wait
 test-long: $(READY)
 	SIM_VARIANTS=exact $(BIN)/python -m pytest tests -q -n 2 --dist worksteal -m "long or e2e"
-	MATRIX=all NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/sim/engine/test_matrix.py
+	MATRIX=all NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q -n 2 \
+		--dist worksteal $(KERNEL_TESTS)
 	SIM_VARIANTS=exact $(BIN)/python -m pytest -q -n 2 --dist worksteal $(KERNEL_TESTS) \
 		tests/policies/test_invariants.py
 

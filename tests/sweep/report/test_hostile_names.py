@@ -32,6 +32,8 @@ from sweep.store.sweep_summaries import summarize
 from tests.mlflow_ui import browser
 from tests.sweep.small import Command
 
+pytestmark = pytest.mark.long
+
 HIT = "window.__hit=1"
 NAMES = (
     f"<script>{HIT}<script>",
