@@ -128,6 +128,10 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     - ``tasks_local``: of the tasks whose input lies on some machine
       (`sim.workload.schema.INPUT_HOME`), the fraction that ran there. NaN without such tasks.
 
+    - ``stops_mean``: mean over jobs of the number of instants at which running tasks of them were
+      stopped: preempted, evicted, at a limit, by a failure; ``work_lost_mean_s``: mean over jobs of
+      the running time of their tasks that no checkpoint kept; ``work_lost``: of all work that ran,
+      the fraction lost so, of the bottleneck. See `sim.metrics.stops`.
     - ``outages_met``, ``slow_periods_met``, ``reservations_met``: how many of the cluster's are in
       the run, if it has some (`sim.metrics.troubles`).
     - ``devices_unallocated``, ``fragmentation``: on machines with devices such as GPUs, the share

@@ -1,4 +1,4 @@
-"""Waits and slowdowns of groups of jobs: by queue, user, width or any other column of jobs.
+"""Waits, slowdowns and stops of groups of jobs: by queue, user, width or any other column of jobs.
 
 A metric of a group is named ``<metric>.<key>.<group>``: ``wait_p95_s.queue.short``,
 ``slowdown_p95.width.8-15``, ``wait_mean_s.priority.3``. Numbers of many values are groups by powers
@@ -15,7 +15,7 @@ import pyarrow as pa
 from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError, unknown
 from sim.engine.record import Run
-from sim.metrics import jobs
+from sim.metrics import jobs, stops
 from sim.metrics.common import Metric, done_mask
 from sim.workload.workload import Workload
 
@@ -24,6 +24,7 @@ WIDTH = "width"
 NAMES = (
     *("slowdown_mean", "slowdown_p95"),
     *("wait_mean_s", "wait_p50_s", "wait_p95_s", "wait_p99_s"),
+    *stops.OF_JOBS,
 )
 """Metrics that groups have."""
 MAX_GROUPS, OTHERS = 20, "(others)"
@@ -43,7 +44,7 @@ def split(name: str) -> tuple[str, str, str] | None:
 
 def metric(name: str, key: str, group: str) -> Metric:
     """Define a metric of a group."""
-    whole = jobs.METRICS[name]
+    whole = (jobs.METRICS | stops.METRICS)[name]
     return Metric(whole.unit, whole.better, f"{whole.meaning}; jobs of {key} {group} alone")
 
 
@@ -64,14 +65,14 @@ def compute_by(run: Run, bounds: Mapping[str, F8], keys: Sequence[str]) -> dict[
     InputError
         As `check_keys`.
     """
-    done = done_mask(run)
-    slots = run.cluster.unit
-    return {
-        f"{name}.{key}.{group}": value
-        for key in keys
-        for group, is_member in members(run.workload, key, in_slots=slots)
-        for name, value in jobs.waits(run, bounds["cp_len"], done & is_member).items()
-    }
+    done, stopped = done_mask(run), stops.by_job(run)
+    computed: dict[str, float] = {}
+    for key in keys:
+        for group, is_member in members(run.workload, key, in_slots=run.cluster.unit):
+            values = jobs.waits(run, bounds["cp_len"], done & is_member)
+            values |= stops.means(stopped, is_member)
+            computed |= {f"{name}.{key}.{group}": value for name, value in values.items()}
+    return computed
 
 
 def keys_of(workload: Workload) -> list[str]:

@@ -211,6 +211,22 @@ def test_default_metrics() -> None:
     ]
 
 
+def test_lost_work_is_shown_where_jobs_stop() -> None:
+    cells = frames.frame(policies=["fifo", "srpt"], seeds=range(2))
+    lost = {"work_lost_mean_s": 7.0, "stops_mean": 0.0, "stops_mean.queue.a": 0.0, "work_lost": 0.1}
+    none = dict.fromkeys(lost, 0.0)
+    for values, names in ((lost, ["work_lost_mean_s", "work_lost"]), (none, [])):
+        table = cells
+        for name, value in values.items():
+            is_srpt = np.array(cells["policy"].to_pylist()) == "srpt"
+            table = table.append_column(name, pa.array(np.where(is_srpt, value, 0.0)))
+        summary = summarise(table, baseline="fifo")
+        assert {*summary.metrics} - {*summary.eventful} == {*lost} - {*names}
+        shown = default_metrics.choose_metrics(summary, ["jct_mean_s"])
+        assert [name for name in shown if name in lost] == names[:1]
+        assert not [n for n in default_metrics.unshown_lines(summary, shown) if "stops_mean" in n]
+
+
 def test_chosen_metrics_keep_those_of_groups() -> None:
     names = ("jct_mean_s", "wait_mean_s", "wait_p95_s", "wait_mean_s.queue.a", "wait_p95_s.queue.a")
     cells = pa.table({"policy": ["fifo"], **{name: [1.0] for name in names}})
