@@ -226,7 +226,7 @@ def _facts(row: JobRow) -> list[str]:
     facts, known = row.facts(), row.why.facts
     named = {"user": known.user, "queue": known.queue}
     words = [f"{name} {facts[name]}" for name, all_of in named.items() if len({*all_of}) > 1]
-    words.append(f"{facts['width']:,} task{'s' * (facts['width'] != 1)}")
+    words.append(f"{facts['n_tasks']:,} task{'s' * (facts['n_tasks'] != 1)}")
     words.append(f"{seconds(facts['work_s'])} of work")
     if "estimate_s" in facts:
         words.append(f"estimated as {seconds(facts['estimate_s'])}")
