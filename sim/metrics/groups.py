@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def metric_order(name: str) -> tuple[Any, ...]:
 def metric(name: str, key: str, group: str) -> Metric:
     """Define a metric of a group."""
     whole = (jobs.METRICS | stops.METRICS)[name]
-    return Metric(whole.unit, whole.better, f"{whole.meaning}; jobs of {key} {group} alone")
+    return replace(whole, meaning=f"{whole.meaning}; jobs of {key} {group} alone")
 
 
 def compute_by(run: Run, bounds: Mapping[str, F8], keys: Sequence[str]) -> dict[str, float]:

@@ -17,14 +17,20 @@ from sim.base.arrays import F8, I4, Mask
 from sim.cluster.sizing import stage_demands
 from sim.engine.record import Run
 from sim.engine.stops import REASONS, StoppedAttempts
-from sim.metrics.common import NAN, Metric, done_mask, mean
+from sim.metrics.common import FRACTION, NAN, POSITIVE, Metric, done_mask, mean
 from sim.metrics.usage import running_seconds
 
 STOPS, WORK_LOST, SHARE_LOST = "stops_mean", "work_lost_mean_s", "work_lost"
 METRICS = {
-    STOPS: Metric("1", "lower", "mean number of times at which running tasks of a job stopped"),
-    WORK_LOST: Metric("s", "lower", "mean over jobs of the running time of tasks lost by stops"),
-    SHARE_LOST: Metric("1", "lower", "share of the bottleneck's running work lost by stops"),
+    STOPS: Metric(
+        "1", "lower", "mean number of times at which running tasks of a job stopped", span=POSITIVE
+    ),
+    WORK_LOST: Metric(
+        "s", "lower", "mean over jobs of the running time of tasks lost by stops", span=POSITIVE
+    ),
+    SHARE_LOST: Metric(
+        "1", "lower", "share of the bottleneck's running work lost by stops", span=FRACTION
+    ),
 }
 OF_JOBS = (STOPS, WORK_LOST)
 """Metrics that groups of jobs have, too."""

@@ -14,7 +14,7 @@ from sim.cluster.sizing import stage_demands
 from sim.cluster.speeds import class_speeds
 from sim.engine.record import Run
 from sim.engine.stops import REASONS
-from sim.metrics.common import NAN, Metric, done_mask, makespan_s
+from sim.metrics.common import FRACTION, NAN, Metric, done_mask, makespan_s
 from sim.workload.columns import task_homes
 from sim.workload.inflow import step_integral
 
@@ -33,11 +33,17 @@ METRICS = {
         "1",
         "higher",
         "share of the bottleneck that tasks hold, on average while jobs arrive",
+        span=FRACTION,
     ),
     "utilization_makespan": Metric(
-        "1", "higher", "work done over capacity × makespan, of the bottleneck"
+        "1",
+        "higher",
+        "work done over capacity × makespan, of the bottleneck",
+        span=FRACTION,
     ),
-    "tasks_local": Metric("1", "higher", "fraction of the tasks that ran where their input lies"),
+    "tasks_local": Metric(
+        "1", "higher", "fraction of the tasks that ran where their input lies", span=FRACTION
+    ),
 }
 
 

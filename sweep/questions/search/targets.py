@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.metrics.common import UNBOUNDED, Span
 from sweep.execution.cell_results import CellResults
 from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count, note
@@ -38,7 +39,7 @@ from sweep.questions.search.threshold_search import (
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES, text
 from sweep.stats.done_jobs import FAILED, is_of_done_jobs
-from sweep.stats.metric_format import value_text
+from sweep.stats.metric_format import style, value_text
 
 N_FIRST = 5, 33
 """Smallest and largest number of first probes of a search."""
@@ -186,7 +187,8 @@ class TargetSearches:
         result, labels = case.search.result(), case.cell.labels
         probes = {n: probe for n, probe in sorted(case.search.probes.items()) if probe.values}
         shown = probes.get(case.search.high if result.threshold is None else result.threshold)
-        value = (None,) * 3 if shown is None else map(_finite, self._interval(shown))
+        span = style(self._goal.metric).span
+        value = (None,) * 3 if shown is None else map(_finite, self._interval(shown, span))
         ends = {"": result.threshold, "low": result.low, "high": result.high, "safe": result.safe}
         names = {"": ("capacity", "machines"), "safe": ("capacity_safe", "machines_safe")}
         row: dict[str, Any] = {}
@@ -219,8 +221,8 @@ class TargetSearches:
             ],
         }
 
-    def _interval(self, probe: Probe) -> tuple[float, float, float]:
-        return interval(probe.values, is_bootstrap=self._is_bootstrap)
+    def _interval(self, probe: Probe, span: Span = UNBOUNDED) -> tuple[float, float, float]:
+        return interval(probe.values, span=span, is_bootstrap=self._is_bootstrap)
 
     def _notes(self, case: _Case, result: ThresholdResult) -> list[str]:
         """Write remarks: failed cells, too few seeds, a metric that is not monotone, large jobs."""
