@@ -535,6 +535,13 @@ class _Run(
         self.view["running"][j] -= 1
         self.view["started"][j] -= 1
         self._forget_launch(j, task)
+        failed = reason in ("failed", "input lost")
+        if (
+            start == self.now == self.view["start"][j]
+            and self.view["started"][j] == 0
+            and not failed
+        ):
+            self.starts[j], self.view["start"][j] = [], np.nan  # it never ran
         self.first_started[j] -= first
         self._leave(task, g, machine, in_held_slot)
         self._note_running(j)

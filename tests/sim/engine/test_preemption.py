@@ -88,13 +88,23 @@ def test_what_becomes_of_a_victim(when, end_s, outcome, reason):
     assert result.metrics["work_lost"] == lost_s / 50
 
 
+def test_a_job_that_is_stopped_before_it_ran_has_not_started():
+    low, high = job("low", 0, 10.0, gang=False), job("high", 0, 50.0, gang=False, priority=2)
+    for gang in (False, True):
+        jobs = [j | {"min_tasks": int(gang)} for j in (low, high)]
+        result = run(jobs, sim.Cluster.machines(1, cpu=1), policy="fifo")
+        assert times(result) == {"low": (50, 60), "high": (0, 50)}
+        assert stops(result) == []
+        assert result.metrics["wait_mean_s"] == 25
+
+
 def test_a_task_that_never_ran_does_not_restart():
     """It is placed at 10, where the gang before it in order lacks room, which then takes all."""
     late = job("late", 10, 30.0, restart_s=5.0)
     jobs = [job("busy", 0, 90.0, restart_s=5.0), late, job("high", 10, 5.0, 5.0, priority=1)]
     result = run(jobs, fit="skip")
     assert stops(result) == [("busy", 0, 10, "preempted")]
-    assert times(result) == {"busy": (0, 15 + 5 + 90), "late": (10, 15 + 30), "high": (10, 15)}
+    assert times(result) == {"busy": (0, 15 + 5 + 90), "late": (15, 15 + 30), "high": (10, 15)}
 
 
 def test_work_is_saved_again_and_again():

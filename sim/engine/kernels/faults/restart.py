@@ -9,6 +9,8 @@ A gang that loses a task in a held slot, or a slot with its machine, stops as a 
 of the instant are known; what it has done stays done.
 """
 
+import math
+
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import follow_remaining, regroup
 from sim.engine.kernels.choosing.choice import release_task_devices
@@ -96,8 +98,11 @@ def stop_task(st, slot, reason):
     if PREEMPTS:
         follow_limit(st, j)
     st.state_job_started[j] -= 1
-    if st.state_i[LAUNCH] and st.out_job_start[j] > st.state_f[NOW]:
+    if st.state_i[LAUNCH] and st.out_job_start[j] > now:
         forget_start(st, j)
+    is_first = st.out_job_start[j] == now and st.state_job_started[j] == 0
+    if is_first and start == now and reason > INPUT_LOST:
+        st.out_job_start[j] = math.nan  # it never ran
     if st.state_i[PENDING]:
         st.state_job_remaining[j] += weighted_s(st, g, st.w_task_duration[st.state_slot_task[slot]])
     if st.state_slot_flag[slot] & FIRST_K:
