@@ -31,9 +31,13 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
     is_bootstrap = bool(config.get("bootstrap"))
     if is_bootstrap:
         sure = "; the range is its 95 % interval, as draws of the log spread"
+    kind, between = goal.get("nodes"), f"{text(goal['low'])} and {text(goal['high'])}"
+    tried = f"between capacity {between}"
+    if kind:
+        tried = f"between {between} times today's {kind}, beside all others as they are,"
     note = (
-        f"Smallest number of machines tried between capacity {text(goal['low'])} and "
-        f"{text(goal['high'])} at which the mean of {goal['metric']} over seeds is {_bound(goal)}"
+        f"Smallest number of {rows[0]['unit']} tried {tried} at which the mean of {goal['metric']} "
+        f"over seeds is {_bound(goal)}"
         f"{sure if max(row['seeds'] for row in rows) > 1 else single_seed}. Sizes in between were "
         "not tried: where a metric is not monotone, some may miss the target."
     )
@@ -41,7 +45,8 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
     def build_part(members: list[Row], _: str) -> SectionPart:
         unit = members[0]["unit"]
         has_costs = any(row.get("cost_month") is not None for row in members)
-        header = ["policy", unit, "capacity", "95 % range", "met at all tried from", goal["metric"]]
+        share = "of today's" if kind else "capacity"
+        header = ["policy", unit, share, "95 % range", "met at all tried from", goal["metric"]]
         header += ["a month"] * has_costs
         return SectionPart(
             [
@@ -53,9 +58,11 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
             [_plot(members, goal, numbers, baseline)],
         )
 
-    title = f"{TITLE} with {goal['metric']} {_bound(goal)}"
+    heading = f"Fewest {kind} machines" if kind else TITLE
+    title = f"{heading} with {goal['metric']} {_bound(goal)}"
     bound = title.partition(" with ")[2]
-    question = f"What is the smallest cluster on which {{jobs}} have {bound}, by policy?"
+    size = f"the smallest number of {kind} machines with" if kind else "the smallest cluster on"
+    question = f"What is {size} which {{jobs}} have {bound}, by policy?"
     template = Section("targets", title, (), notes=(note,), is_answer=True, question=question)
     return build_section(template, rows, ["trace"], build_part)
 
