@@ -165,8 +165,9 @@ class Result(Run):
         Its task ran again, unless its job was ended (``timeout``, ``cancelled``).
 
         job_id, stage, task, machine as in `tasks`; start_s, stop_s float64, s; reason string, one
-        of `sim.engine.stops.REASONS`. By stop_s and task. None with record="jobs". A task that
-        was stopped before it ran has no row.
+        of `sim.engine.stops.REASONS`; kept_s float64, the part of its time whose work is saved, s.
+        By stop_s and task. None with record="jobs". A task that was stopped before it ran has no
+        row.
         """
         if self.stopped is None:
             return None
@@ -182,6 +183,7 @@ class Result(Run):
                 "start_s": stopped.start_s,
                 "stop_s": stopped.stop_s,
                 "reason": reason.cast(pa.string()),
+                "kept_s": stopped.kept_s,
             }
         )
 

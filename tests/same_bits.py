@@ -61,10 +61,13 @@ OPTIONS = {"slurm": "backfill/slurm"}
 LATER = ("wait_p50_s", "wait_p95_s", "wait_p99_s", "slowdown_p95", "utility")
 LATER_COLUMN = "slowdown"
 OMITTED_COLUMNS = ("utility", "worth")
-OMITTED_METRICS = ("outages_met", "slow_periods_met", "reservations_met")
+OMITTED_METRICS = (
+    *("outages_met", "slow_periods_met", "reservations_met"),
+    *("stops_mean", "work_lost_mean_s", "work_lost"),
+)
 LATER_OF = ("policy=fifo", "policy=easy", "policy=las", "policy=jockey")
 """Metrics and columns of jobs added later, and the cells whose digest of these is one, but for
-`OMITTED_COLUMNS`; other digests leave them out, and `OMITTED_METRICS`, counts that none has."""
+`OMITTED_COLUMNS`; other digests leave them out, and `OMITTED_METRICS`."""
 EVALUATORS = {
     "alone": "heft", "stream": "tez", "sized": "slearn", "kinds": "wing_mil",
     "deadlines": "jockey",

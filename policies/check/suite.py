@@ -23,7 +23,17 @@ from sim.base.errors import InputError, SimError
 from sim.check import invariants
 from sim.check.broken import BrokenRuleError
 from sim.check.subject import Options, Subject, called, digest_result, module_file
-from sim.check.worlds import CLUSTERS, MACHINES, RIGID_CLUSTERS, SLOTS, crowd, rigid_crowd
+from sim.check.worlds import (
+    CLUSTERS,
+    MACHINES,
+    RIGID_CLUSTERS,
+    SITE,
+    SLOTS,
+    crowd,
+    rigid_crowd,
+    with_devices,
+    with_priorities,
+)
 from sim.cluster.cluster import Cluster
 from sim.engine.layout.rigid import NOT_RIGID
 from sim.result import Result
@@ -44,6 +54,7 @@ _TRUTHS = {
 _OMNISCIENT = Knows(**dict.fromkeys(_TRUTHS, "true"))  # type: ignore[arg-type]
 
 World = tuple[str, Workload, Cluster]
+_SITE = "machines with GPUs and partitions"
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,8 @@ class PolicySubject:
         """Yield the sentences of broken rules, the first few."""
         self._check_class()
         broken = 0
-        for rules in (self._invariants(), self._records(), self._lost_outputs(), self._unknown()):
+        own = (self._invariants(), self._records(), self._lost_outputs(), self._preempted())
+        for rules in (*own, self._unknown()):
             for sentence in rules:
                 yield sentence
                 broken += 1
@@ -114,13 +126,13 @@ class PolicySubject:
                 (f"rigid jobs on {name}", rigid_crowd(seed), cluster)
                 for seed, (name, cluster) in enumerate(RIGID_CLUSTERS.items())
                 if not (self.cls.has_own_lag and cluster.queue_mode == "hard")
-            ]
+            ] + [(f"rigid jobs on {_SITE}", with_devices(rigid_crowd(0), 0), SITE)]
         plain = [(f"jobs on {name}", crowd(0), cluster) for name, cluster in CLUSTERS.items()]
         gangs = [
             (f"gangs on {name}", crowd(2, gangs=True), CLUSTERS[name])
             for name in ("slots", "machines", "machines-hard")
         ]
-        return plain + gangs
+        return [*plain, (f"jobs on {_SITE}", with_devices(crowd(0), 0), SITE), *gangs]
 
     def _policies(self) -> list[Policy]:
         """Return the policy with its own fit and, of jobs that are not rigid, with skip."""
@@ -163,6 +175,35 @@ class PolicySubject:
         if not np.isfinite(result.job_finish).all():
             yield f"{where}: a job never ends"
 
+    def _preempted(self) -> Iterator[str]:
+        """Check that jobs end where those of higher priority preempt others."""
+        policy = self._build()
+        if policy.preemption is None:
+            policy = replace(policy, preemption={"by": "priority"})
+        worlds = [("jobs", "slots", crowd(0)), ("gangs", "machines", crowd(5, gangs=True))]
+        if self._is_rigid:
+            rigid = with_priorities(rigid_crowd(0))
+            worlds = [("rigid jobs", label, rigid) for label in ("slots", "machines")]
+        for jobs, label, workload in worlds:
+            cluster = RIGID_CLUSTERS[label] if self._is_rigid else CLUSTERS[label]
+            where = f"{jobs} that are preempted on {label}"
+            if self._is_refused(policy, workload, cluster):
+                continue
+            try:
+                invariants.check(self._run(policy, workload, cluster, where), policy.fit)
+            except BrokenRuleError as broken:
+                yield _placed(where, broken)
+
+    def _is_refused(self, policy: Policy, workload: Workload, cluster: Cluster) -> bool:
+        """Tell whether the policy, or the engine, says that it means nothing with preemption."""
+        try:
+            simulate(workload, cluster, policy, seed=7, record="jobs")
+        except InputError:
+            return True
+        except Exception:  # it is told of where the rule is checked
+            return False
+        return False
+
     def _unknown(self) -> Iterator[str]:
         """Check that starts are the same if what it declares not to know is changed."""
         policy = self._build()
@@ -178,7 +219,7 @@ class PolicySubject:
         """Return where starts change with the true values of one quantity; "" for nowhere."""
         blind = replace(_OMNISCIENT, **{quantity: getattr(policy.knows, quantity)})
         for seed in (0, 1):
-            for label, workload, cluster in self._learning_worlds(seed):
+            for label, workload, cluster in self._learning_worlds(seed, quantity):
                 result = self._run(policy, workload, cluster, label)
                 for instant_s in instants(result):
                     with called(f"a run of {label} with other {quantity}", self.file):
@@ -190,11 +231,14 @@ class PolicySubject:
                         )
         return ""
 
-    def _learning_worlds(self, seed: int) -> list[World]:
+    def _learning_worlds(self, seed: int, quantity: str) -> list[World]:
         if self._is_rigid:
             return [("rigid jobs on slots", rigid_crowd(seed), SLOTS)]
         workload = recurring(seed, self.cls.own_columns)
-        return [("jobs on slots", workload, SLOTS), ("jobs on machines", workload, MACHINES)]
+        worlds = [("jobs on slots", workload, SLOTS), ("jobs on machines", workload, MACHINES)]
+        if quantity == "demands" and seed == 0:  # as of GPUs; one world, as each costs seconds
+            worlds.append((f"jobs on {_SITE}", with_devices(workload, seed), SITE))
+        return worlds
 
     def _run(
         self,

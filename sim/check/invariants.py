@@ -34,11 +34,14 @@ def check(result: Result, fit: str) -> None:
     check_inputs_come_first(record)
     check_capacity(record)
     check_hard_shares(record)
-    check_gangs(record)
     check_bounds(record)
     check_classes(record)
     if result.cluster.devices:
         check_devices(record)
+    if result.stopped is not None and len(result.stopped.task):
+        check_attempts(record)
+        return
+    check_gangs(record)
     if not record.gang.any() and getattr(type(result.policy), "conserves_work", True):
         check_work_is_conserved(record, fit)
 
@@ -49,10 +52,10 @@ def check_every_job_ends(record: Record) -> None:
     refuse(result.job_failed, lambda j: f"{_job(record, j)} fails")
     refuse(~np.isfinite(record.finish), lambda t: f"{_task(record, t)} never ends")
     task0 = c.stage_task0[c.job_stage0[:-1]]
-    first, last = (
-        np.minimum.reduceat(record.start, task0),
-        np.maximum.reduceat(record.finish, task0),
-    )
+    start = record.start.copy()
+    if result.stopped is not None:
+        np.minimum.at(start, result.stopped.task, result.stopped.start_s)
+    first, last = np.minimum.reduceat(start, task0), np.maximum.reduceat(record.finish, task0)
     refuse(
         result.job_start != first,
         lambda j: (
@@ -129,6 +132,32 @@ def check_capacity(record: Record) -> None:
     for machine, capacity in enumerate(record.capacity):
         over = record.used(record.machine == machine) > capacity
         _refuse_use(record, over, f"machine {machine} holds more than it has")
+
+
+def check_attempts(record: Record) -> None:
+    """Check the attempts that were stopped: each task runs once at a time, and within capacity."""
+    stopped = record.result.stopped
+    assert stopped is not None
+    task = np.concatenate([np.arange(len(record.start)), stopped.task])
+    start = np.concatenate([record.start, stopped.start_s])
+    end = np.concatenate([record.finish, stopped.stop_s])
+    machine = np.concatenate([record.machine, stopped.machine])
+    order = np.lexsort((start, task))
+    again = task[order][1:] == task[order][:-1]
+    twice = again & (end[order][:-1] > start[order][1:])
+    refuse(twice, lambda i: f"{_task(record, int(task[order][i]))} runs twice at a time")
+    instants = np.unique(np.concatenate([start, end]))[:, None]
+    for m, capacity in enumerate(record.capacity):
+        rows = machine == m
+        runs = (start[rows] <= instants) & (instants < end[rows])
+        over = (runs @ record.demand[task[rows]] > capacity) & ~record.overbooked
+        refuse(
+            over.any(axis=1),
+            lambda i, m=m: (  # type: ignore[misc]
+                f"machine {m} holds more than it has, with attempts that were stopped, at "
+                f"{instants[i, 0]:g} s"
+            ),
+        )
 
 
 def check_classes(record: Record) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.base.arrays import F8
 from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.workload import Workload
@@ -98,6 +99,41 @@ RIGID_CLUSTERS = {
 }
 
 
+SITE = Cluster.mixed(
+    [
+        {"class": "a100", "count": 4, "cpu": 16, "mem": 32, "devices": {"gpu": 4}}
+        | {"partitions": ["gpu"]},
+        {"class": "t4", "count": 2, "cpu": 8, "mem": 16, "devices": {"gpu": 2}}
+        | {"partitions": ["gpu", "batch*"]},
+        {"count": 5, "cpu": 8, "mem": 16, "partitions": ["batch*"]},
+    ]
+)
+"""A cluster of three kinds of machines, with GPUs and overlapping partitions."""
+GPU_CLASSES = ("", "a100", "a100|t4")
+
+
+@cache
+def with_devices(workload: Workload, seed: int) -> Workload:
+    """Return the same workload for `SITE`: half of the jobs demand GPUs, on some class of them."""
+    rng, columns = np.random.default_rng([seed, 2]), workload.columns
+    n_jobs, stage_job = workload.n_jobs, columns.stage_job
+    has_gpus = rng.random(n_jobs) < 0.5
+    n_amounts = np.where(columns.job_n_tasks <= 4, 3, 2)  # two GPUs a task only in small jobs
+    gpus = np.array([0.5, 1.0, 2.0])[rng.integers(0, n_amounts)] * has_gpus
+    runs_on = np.where(has_gpus, rng.choice(GPU_CLASSES, n_jobs), "")
+    partition = np.where(has_gpus, "gpu", rng.choice(["", "batch"], n_jobs))
+    stages = workload.stages.append_column("demand_gpu", pa.array(gpus[stage_job]))
+    return Workload.from_tables(
+        **{
+            name: table
+            for name in ("tasks", "stage_edges", "history", "training")
+            if (table := getattr(workload, name)).num_rows
+        },
+        jobs=workload.jobs.append_column("partition", pa.array(partition.tolist())),
+        stages=stages.append_column("runs_on", pa.array(runs_on[stage_job].tolist())),
+    )
+
+
 class FirstCome:
     """The engine's default plan: first come, first served."""
 
@@ -114,12 +150,21 @@ class FirstCome:
 def with_deadlines(workload: Workload) -> Workload:
     """Return the same workload, whose jobs have deadlines that about half of them meet, s."""
     rng = np.random.default_rng(workload.n_jobs)
-    deadline_s = pa.array(rng.uniform(5.0, 60.0, workload.n_jobs))
+    return _with_column(workload, "deadline_s", rng.uniform(5.0, 60.0, workload.n_jobs))
+
+
+def with_priorities(workload: Workload) -> Workload:
+    """Return the same workload, whose jobs have one of three priorities."""
+    rng = np.random.default_rng(workload.n_jobs)
+    return _with_column(workload, "priority", rng.integers(3, size=workload.n_jobs).astype(float))
+
+
+def _with_column(workload: Workload, name: str, values: F8) -> Workload:
     jobs = workload.jobs
-    if "deadline_s" in jobs.column_names:
-        jobs = jobs.drop_columns(["deadline_s"])
+    if name in jobs.column_names:
+        jobs = jobs.drop_columns([name])
     return Workload.from_tables(
-        jobs=jobs.append_column("deadline_s", deadline_s),
+        jobs=jobs.append_column(name, pa.array(values)),
         stages=workload.stages,
         tasks=workload.tasks,
         stage_edges=workload.stage_edges,

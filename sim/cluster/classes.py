@@ -185,8 +185,8 @@ def _amounts(where: str, kind: Any) -> tuple[dict[str, float], dict[str, float]]
     row = {str(k): v for k, v in kind.items() if k not in NO_RESOURCES}
     for name, amount in row.items():
         check(f"{where}: {name}", amount, Positive)
-    if not row:
-        raise InputError(f"{where} has no resource, e.g. cpu: 16")
+    if not row and not any(devices.values()):
+        raise InputError(f"{where} has no resource, e.g. cpu: 16 or devices: {{gpu: 8}}")
     return {k: float(v) for k, v in row.items()}, {str(k): float(v) for k, v in devices.items()}
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sim.workload.columns import Columns
 
 _COLUMNS = ("task", "count", "start", "machine")
-_STOP_COLUMNS = ("task", "machine", "start", "time", "reason")
+_STOP_COLUMNS = ("task", "machine", "start", "time", "reason", "kept")
 PIECE, GROWTH = 2**20, 2**22
 ORDER_BYTES = 12
 """Memory to put batches in order, for each: its place, and one column again."""

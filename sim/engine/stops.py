@@ -33,6 +33,9 @@ class StoppedAttempts:
         Start and end of the attempt, s.
     reason : (N,) int8
         Index in `REASONS`.
+    kept_s : (N,) float64
+        Part of its time whose work its checkpoints saved, or which was suspended, s. If the task
+        fails later, it begins anew, and that is lost, too.
     """
 
     task: I4
@@ -40,3 +43,4 @@ class StoppedAttempts:
     start_s: F8
     stop_s: F8
     reason: I1
+    kept_s: F8

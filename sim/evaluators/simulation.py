@@ -34,7 +34,7 @@ def evaluate(
     run, workload, cluster, policy, seed
         See `sim.evaluators.evaluate`.
     by : sequence of str
-        Keys of jobs, such as ``queue``: waits and slowdowns of each group, too
+        Keys of jobs, such as ``queue``: waits, slowdowns and stops of each group, too
         (`sim.metrics.groups`); ``metrics.by=queue`` of a sweep.
 
     Returns

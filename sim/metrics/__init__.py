@@ -13,7 +13,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.plugins import Plugins
 from sim.engine.record import Run
 from sim.metrics import groups
-from sim.metrics.common import Metric
+from sim.metrics.common import FRACTION, POSITIVE, Metric
 from sim.metrics.jobs import speedups
 
 __all__ = ["METRICS", "Metric", "compute", "metric", "names", "speedups"]
@@ -67,15 +67,21 @@ METRICS: dict[str, Metric] = {
 }
 
 ALONE_METRICS: dict[str, Metric] = {
-    "makespan_mean_s": Metric("s", "lower", "mean makespan of jobs that run alone"),
-    "gap_tight_lb_p50": Metric("1", "lower", "median of makespan over the tighter bound - 1"),
-    "gap_tight_lb_p90": Metric("1", "lower", "90th percentile of makespan over that bound - 1"),
+    "makespan_mean_s": Metric("s", "lower", "mean makespan of jobs that run alone", span=POSITIVE),
+    "gap_tight_lb_p50": Metric(
+        "1", "lower", "median of makespan over the tighter bound - 1", span=POSITIVE
+    ),
+    "gap_tight_lb_p90": Metric(
+        "1", "lower", "90th percentile of makespan over that bound - 1", span=POSITIVE
+    ),
 }
 """Metrics added by `sim.evaluators.alone`."""
 
 STREAM_METRICS: dict[str, Metric] = {
-    "jct_mean_lb_s": Metric("s", "lower", "lower bound on the mean JCT of any schedule"),
-    "gap_lb_mean": Metric("1", "lower", "mean JCT over that bound - 1"),
+    "jct_mean_lb_s": Metric(
+        "s", "lower", "lower bound on the mean JCT of any schedule", span=POSITIVE
+    ),
+    "gap_lb_mean": Metric("1", "lower", "mean JCT over that bound - 1", span=POSITIVE),
 }
 """Metrics added by `sim.evaluators.stream`."""
 
@@ -128,6 +134,10 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     - ``tasks_local``: of the tasks whose input lies on some machine
       (`sim.workload.schema.INPUT_HOME`), the fraction that ran there. NaN without such tasks.
 
+    - ``stops_mean``: mean over jobs of the number of instants at which running tasks of them were
+      stopped: preempted, evicted, at a limit, by a failure; ``work_lost_mean_s``: mean over jobs of
+      the running time of their tasks that no checkpoint kept; ``work_lost``: of all work that ran,
+      the fraction lost so, of the bottleneck. See `sim.metrics.stops`.
     - ``outages_met``, ``slow_periods_met``, ``reservations_met``: how many of the cluster's are in
       the run, if it has some (`sim.metrics.troubles`).
     - ``devices_unallocated``, ``fragmentation``: on machines with devices such as GPUs, the share
@@ -177,7 +187,10 @@ def metric(name: str) -> Metric:
     if name.startswith(UTILIZATION) and len(name) > len(UTILIZATION):
         resource = name.removeprefix(UTILIZATION)
         return Metric(
-            "1", "higher", f"share of {resource} that tasks hold, on average while jobs arrive"
+            "1",
+            "higher",
+            f"share of {resource} that tasks hold, on average while jobs arrive",
+            span=FRACTION,
         )
     raise InputError(
         unknown("metric", name, [*METRICS, f"{UTILIZATION}<resource>"]), rule="unknown metric"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +12,11 @@ from sim.base.arrays import F8, Mask
 from sim.engine.record import Run
 
 NAN = float("nan")
+Span = tuple[float, float]
+"""Smallest and largest value that a metric can have."""
+UNBOUNDED: Span = (-math.inf, math.inf)
+POSITIVE: Span = (0.0, math.inf)
+FRACTION: Span = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,8 @@ class Metric:
     better: Literal["lower", "higher"]
     meaning: str  # one line for readers
     against_baseline: bool = False  # True if it compares a run with the baseline's
+    # of its values: intervals of means stay within it (`sweep.stats.inference.ends`)
+    span: Span = UNBOUNDED
 
 
 def done_mask(run: Run) -> Mask:

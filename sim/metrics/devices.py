@@ -10,14 +10,20 @@ from sim.base.arrays import F8, I8, offsets
 from sim.cluster.classes import capacity_in_quanta, quanta_per_device
 from sim.engine.plan.choice import Mix
 from sim.engine.record import Run
-from sim.metrics.common import NAN, Metric
+from sim.metrics.common import FRACTION, NAN, Metric
 
 METRICS = {
     "devices_unallocated": Metric(
-        "1", "lower", "share of devices (GPUs) that no task has when the last job comes"
+        "1",
+        "lower",
+        "share of devices (GPUs) that no task has when the last job comes",
+        span=FRACTION,
     ),
     "fragmentation": Metric(
-        "1", "lower", "share of free devices that can't be given to the next task, over arrivals"
+        "1",
+        "lower",
+        "share of free devices that can't be given to the next task, over arrivals",
+        span=FRACTION,
     ),
 }
 

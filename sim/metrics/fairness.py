@@ -10,15 +10,21 @@ import numpy as np
 from sim.base.arrays import F8, I4
 from sim.cluster.sizing import queue_shares, stage_demands
 from sim.engine.record import Run
-from sim.metrics.common import NAN, Metric
+from sim.metrics.common import FRACTION, NAN, Metric
 
 CHUNK = 2**20
 """Number of tasks processed together."""
 
 METRICS = {
-    "jain_10s": Metric("1", "higher", "Jain's fairness index of the queues, windows of 10 s"),
-    "jain_60s": Metric("1", "higher", "Jain's fairness index of the queues, windows of 60 s"),
-    "jain_240s": Metric("1", "higher", "Jain's fairness index of the queues, windows of 240 s"),
+    "jain_10s": Metric(
+        "1", "higher", "Jain's fairness index of the queues, windows of 10 s", span=FRACTION
+    ),
+    "jain_60s": Metric(
+        "1", "higher", "Jain's fairness index of the queues, windows of 60 s", span=FRACTION
+    ),
+    "jain_240s": Metric(
+        "1", "higher", "Jain's fairness index of the queues, windows of 240 s", span=FRACTION
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Waits and slowdowns of groups of jobs: by queue, user, width or any other column of jobs.
+"""Waits, slowdowns and stops of groups of jobs: by queue, user, width or any other column of jobs.
 
 A metric of a group is named ``<metric>.<key>.<group>``: ``wait_p95_s.queue.short``,
 ``slowdown_p95.width.8-15``, ``wait_mean_s.priority.3``. Numbers of many values are groups by powers
@@ -7,7 +7,10 @@ of two, which are the same for every seed: ``run_limit_s.1024-2048`` has those f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,21 +18,26 @@ import pyarrow as pa
 from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError, unknown
 from sim.engine.record import Run
-from sim.metrics import jobs
+from sim.metrics import jobs, stops
 from sim.metrics.common import Metric, done_mask
+from sim.workload.width import job_widths, width_classes
 from sim.workload.workload import Workload
 
 WIDTH = "width"
-"""Key of the groups by width: most slots, or most of the first resource, of any stage."""
+"""Key of the groups by width (`sim.workload.width`)."""
 NAMES = (
     *("slowdown_mean", "slowdown_p95"),
     *("wait_mean_s", "wait_p50_s", "wait_p95_s", "wait_p99_s"),
+    *stops.OF_JOBS,
 )
 """Metrics that groups have."""
 MAX_GROUPS, OTHERS = 20, "(others)"
 """Largest number of groups by one key; the smaller ones are one group of this name."""
 NONE = "(none)"
 """Group of the jobs without a value."""
+BELOW_1 = "below 1"
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(-\d+)?", re.ASCII)
+_DIGITS = re.compile(r"(\d+)", re.ASCII)
 JOB_ID = "job_id"
 """Column by which no jobs are grouped."""
 
@@ -41,10 +49,36 @@ def split(name: str) -> tuple[str, str, str] | None:
     return (metric, key, group) if metric in NAMES and key and group else None
 
 
+def group_order(group: str) -> tuple[Any, ...]:
+    """Return the sort key of a group's name: numbers and ranges ascending, then names.
+
+    Numbers within names count as such (``u2`` before ``u10``). Jobs without a value, and the group
+    of the small ones, come last.
+
+    >>> sorted(["u10", "16-31", "u2", "(none)", "2-3", "below 1", "-1"], key=group_order)
+    ['-1', 'below 1', '2-3', '16-31', 'u2', 'u10', '(none)']
+    """
+    if group in (OTHERS, NONE):
+        return (2, group)
+    number = _NUMBER.fullmatch(group)
+    if number:
+        return (0, float(number[1]), bool(number[2]), group)
+    if group == BELOW_1:
+        return (0, 0.0, True, group)
+    parts = [(int(part), "") if part.isdecimal() else (-1, part) for part in _DIGITS.split(group)]
+    return (1, parts, group)
+
+
+def metric_order(name: str) -> tuple[Any, ...]:
+    """Return the sort key of a metric's name: groups of one key in `group_order`."""
+    grouped = split(name)
+    return (grouped[0], grouped[1], group_order(grouped[2])) if grouped else (name,)
+
+
 def metric(name: str, key: str, group: str) -> Metric:
     """Define a metric of a group."""
-    whole = jobs.METRICS[name]
-    return Metric(whole.unit, whole.better, f"{whole.meaning}; jobs of {key} {group} alone")
+    whole = (jobs.METRICS | stops.METRICS)[name]
+    return replace(whole, meaning=f"{whole.meaning}; jobs of {key} {group} alone")
 
 
 def compute_by(run: Run, bounds: Mapping[str, F8], keys: Sequence[str]) -> dict[str, float]:
@@ -64,14 +98,14 @@ def compute_by(run: Run, bounds: Mapping[str, F8], keys: Sequence[str]) -> dict[
     InputError
         As `check_keys`.
     """
-    done = done_mask(run)
-    slots = run.cluster.unit
-    return {
-        f"{name}.{key}.{group}": value
-        for key in keys
-        for group, is_member in members(run.workload, key, in_slots=slots)
-        for name, value in jobs.waits(run, bounds["cp_len"], done & is_member).items()
-    }
+    done, stopped = done_mask(run), stops.by_job(run)
+    computed: dict[str, float] = {}
+    for key in keys:
+        for group, is_member in members(run.workload, key):
+            values = jobs.waits(run, bounds["cp_len"], done & is_member)
+            values |= stops.means(stopped, is_member)
+            computed |= {f"{name}.{key}.{group}": value for name, value in values.items()}
+    return computed
 
 
 def keys_of(workload: Workload) -> list[str]:
@@ -96,7 +130,7 @@ def check_keys(workload: Workload, keys: Sequence[str]) -> None:
             )
 
 
-def members(workload: Workload, key: str, *, in_slots: bool) -> Iterator[tuple[str, Mask]]:
+def members(workload: Workload, key: str) -> Iterator[tuple[str, Mask]]:
     """Yield the groups of a key with a mask of their jobs, (J,): numbers ascending, else by name.
 
     Parameters
@@ -105,12 +139,10 @@ def members(workload: Workload, key: str, *, in_slots: bool) -> Iterator[tuple[s
         Workload of J jobs.
     key : str
         One of `keys_of`.
-    in_slots : bool
-        Width counts tasks; otherwise the first resource that they demand.
     """
     check_keys(workload, [key])
     if key == WIDTH:
-        code, names = _widths(workload, in_slots=in_slots)
+        code, names = width_classes(job_widths(workload))
     else:
         code, names = _column_groups(workload.jobs[key].combine_chunks())
     n_jobs = np.bincount(code, minlength=len(names))
@@ -131,7 +163,7 @@ def _column_groups(column: pa.Array) -> tuple[I8, list[str]]:
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     values = encoded.dictionary.to_pylist()
     has_value = np.array([not (value in (None, "") or value != value) for value in values], bool)
-    order = sorted(np.flatnonzero(has_value).tolist(), key=lambda k: values[k])
+    order = sorted(np.flatnonzero(has_value).tolist(), key=lambda k: group_order(_name(values[k])))
     number = np.full(len(values) + 1, len(order), np.int64)  # the last is of null
     number[order] = np.arange(len(order))
     indices = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
@@ -149,22 +181,4 @@ def _powers_of_two(values: F8) -> tuple[I8, list[str]]:
     exponent[is_large] = np.frexp(values[is_large])[1]
     code = np.where(np.isnan(values), exponent.max(initial=0) + 1, exponent)
     ranges = [f"{2 ** (k - 1)}-{2**k}" for k in range(1, int(exponent.max(initial=0)) + 1)]
-    return code, ["below 1", *ranges, NONE]
-
-
-def _widths(workload: Workload, *, in_slots: bool) -> tuple[I8, list[str]]:
-    """Return each job's class of width, (J,), and the names of the classes: 1, 2-3, 4-7, ..."""
-    columns = workload.columns
-    amount = np.diff(columns.stage_task0).astype(np.float64)
-    if not in_slots and len(columns.resources):
-        amount *= columns.stage_demand_f[:, 0]
-    width = np.maximum.reduceat(amount, columns.job_stage0[:-1])
-    code = np.zeros(workload.n_jobs, np.int64)
-    edges = []
-    edge = 2.0
-    while edge <= width.max(initial=0.0):
-        code += width >= edge
-        edges.append(int(edge))
-        edge *= 2
-    names = ["1", *(f"{low}-{2 * low - 1}" for low in edges)]
-    return code, names
+    return code, [BELOW_1, *ranges, NONE]

@@ -8,34 +8,67 @@ import numpy as np
 
 from sim.base.arrays import F8, Mask
 from sim.engine.record import Run
-from sim.metrics.common import NAN, Metric, done_mask, makespan_s, mean, percentiles
+from sim.metrics.common import (
+    FRACTION,
+    NAN,
+    POSITIVE,
+    Metric,
+    done_mask,
+    makespan_s,
+    mean,
+    percentiles,
+)
 from sim.workload.columns import final_deadline_s
 from sim.workload.utility import POINTS, utility_curve
 
 METRICS = {
-    "jct_mean_s": Metric("s", "lower", "mean job completion time (finish - submit)"),
-    "jct_p50_s": Metric("s", "lower", "median job completion time"),
-    "jct_p90_s": Metric("s", "lower", "90th percentile of job completion times"),
-    "jct_p99_s": Metric("s", "lower", "99th percentile of job completion times"),
-    "slowdown_mean": Metric("1", "lower", "mean of completion time over critical path length"),
-    "slowdown_p95": Metric("1", "lower", "95th percentile of completion time over that length"),
-    "wait_mean_s": Metric("s", "lower", "mean time from submission to the first task's start"),
-    "wait_p50_s": Metric("s", "lower", "median of these waits"),
-    "wait_p95_s": Metric("s", "lower", "95th percentile of these waits"),
-    "wait_p99_s": Metric("s", "lower", "99th percentile of these waits"),
-    "makespan_s": Metric("s", "lower", "last completion - first submission"),
-    "jobs_failed": Metric("1", "lower", "fraction of the jobs that failed"),
-    "gap_lb_p50": Metric("1", "lower", "median of completion time over lower bound - 1"),
-    "gap_lb_p90": Metric("1", "lower", "90th percentile of completion time over lower bound - 1"),
-    "deadlines_missed": Metric("1", "lower", "fraction missed, of the jobs with a deadline"),
+    "jct_mean_s": Metric("s", "lower", "mean job completion time (finish - submit)", span=POSITIVE),
+    "jct_p50_s": Metric("s", "lower", "median job completion time", span=POSITIVE),
+    "jct_p90_s": Metric("s", "lower", "90th percentile of job completion times", span=POSITIVE),
+    "jct_p99_s": Metric("s", "lower", "99th percentile of job completion times", span=POSITIVE),
+    "slowdown_mean": Metric(
+        "1", "lower", "mean of completion time over critical path length", span=POSITIVE
+    ),
+    "slowdown_p95": Metric(
+        "1", "lower", "95th percentile of completion time over that length", span=POSITIVE
+    ),
+    "wait_mean_s": Metric(
+        "s", "lower", "mean time from submission to the first task's start", span=POSITIVE
+    ),
+    "wait_p50_s": Metric("s", "lower", "median of these waits", span=POSITIVE),
+    "wait_p95_s": Metric("s", "lower", "95th percentile of these waits", span=POSITIVE),
+    "wait_p99_s": Metric("s", "lower", "99th percentile of these waits", span=POSITIVE),
+    "makespan_s": Metric("s", "lower", "last completion - first submission", span=POSITIVE),
+    "jobs_failed": Metric("1", "lower", "fraction of the jobs that failed", span=FRACTION),
+    "gap_lb_p50": Metric(
+        "1", "lower", "median of completion time over lower bound - 1", span=POSITIVE
+    ),
+    "gap_lb_p90": Metric(
+        "1", "lower", "90th percentile of completion time over lower bound - 1", span=POSITIVE
+    ),
+    "deadlines_missed": Metric(
+        "1", "lower", "fraction missed, of the jobs with a deadline", span=FRACTION
+    ),
     "utility": Metric("1", "higher", "mean utility of the jobs with a deadline, 1 if met"),
-    "prediction_error_p50": Metric("1", "lower", "median of |estimate - size| over size of jobs"),
-    "prediction_error_p90": Metric("1", "lower", "90th percentile of |estimate - size| over size"),
+    "prediction_error_p50": Metric(
+        "1", "lower", "median of |estimate - size| over size of jobs", span=POSITIVE
+    ),
+    "prediction_error_p90": Metric(
+        "1", "lower", "90th percentile of |estimate - size| over size", span=POSITIVE
+    ),
     "jct_speedup_mean": Metric(
-        "1", "higher", "the baseline's mean completion time over this one's", True
+        "1",
+        "higher",
+        "the baseline's mean completion time over this one's",
+        True,
+        span=POSITIVE,
     ),
     "jct_speedup_p50": Metric(
-        "1", "higher", "median over jobs of the baseline's completion time over this one's", True
+        "1",
+        "higher",
+        "median over jobs of the baseline's completion time over this one's",
+        True,
+        span=POSITIVE,
     ),
 }
 

@@ -8,11 +8,14 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.engine.record import Run
-from sim.metrics.common import Metric, done_mask, mean
+from sim.metrics.common import POSITIVE, Metric, done_mask, mean
 
 METRICS = {
     "bounded_slowdown_mean": Metric(
-        "1", "lower", "mean of completion time over run time, of at least 10 s each"
+        "1",
+        "lower",
+        "mean of completion time over run time, of at least 10 s each",
+        span=POSITIVE,
     )
 }
 TAU_S = 10.0

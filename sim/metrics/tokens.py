@@ -9,7 +9,7 @@ import numpy as np
 from sim.base.arrays import F8, I4
 from sim.engine.plan import NO_LIMIT
 from sim.engine.record import LimitsSet, Run
-from sim.metrics.common import Metric
+from sim.metrics.common import FRACTION, Metric
 from sim.workload.columns import final_deadline_s
 from sim.workload.schema import CPU
 from sim.workload.tables import column_or_default
@@ -17,7 +17,10 @@ from sim.workload.workload import Workload
 
 METRICS = {
     "allocation_above_oracle": Metric(
-        "1", "lower", "guaranteed tokens above ceil(CPU time / deadline)"
+        "1",
+        "lower",
+        "guaranteed tokens above ceil(CPU time / deadline)",
+        span=FRACTION,
     )
 }
 

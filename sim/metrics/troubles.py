@@ -9,15 +9,20 @@ import numpy as np
 from sim.base.arrays import F8
 from sim.base.text import format_count
 from sim.engine.record import Run
-from sim.metrics.common import Metric
+from sim.metrics.common import POSITIVE, Metric
 
 OUTAGES, SLOW_PERIODS = "outages_met", "slow_periods_met"
 RESERVATIONS = "reservations_met"
 METRICS = {
-    OUTAGES: Metric("1", "lower", "outages of machines that began during the run"),
-    SLOW_PERIODS: Metric("1", "lower", "slow periods of the cluster, part of which was in the run"),
+    OUTAGES: Metric("1", "lower", "outages of machines that began during the run", span=POSITIVE),
+    SLOW_PERIODS: Metric(
+        "1", "lower", "slow periods of the cluster, part of which was in the run", span=POSITIVE
+    ),
     RESERVATIONS: Metric(
-        "1", "lower", "advance reservations of machines that began during the run"
+        "1",
+        "lower",
+        "advance reservations of machines that began during the run",
+        span=POSITIVE,
     ),
 }
 _NOUNS = {

@@ -14,7 +14,7 @@ from sim.cluster.sizing import stage_demands
 from sim.cluster.speeds import class_speeds
 from sim.engine.record import Run
 from sim.engine.stops import REASONS
-from sim.metrics.common import NAN, Metric, done_mask, makespan_s
+from sim.metrics.common import FRACTION, NAN, Metric, done_mask, makespan_s
 from sim.workload.columns import task_homes
 from sim.workload.inflow import step_integral
 
@@ -33,11 +33,17 @@ METRICS = {
         "1",
         "higher",
         "share of the bottleneck that tasks hold, on average while jobs arrive",
+        span=FRACTION,
     ),
     "utilization_makespan": Metric(
-        "1", "higher", "work done over capacity × makespan, of the bottleneck"
+        "1",
+        "higher",
+        "work done over capacity × makespan, of the bottleneck",
+        span=FRACTION,
     ),
-    "tasks_local": Metric("1", "higher", "fraction of the tasks that ran where their input lies"),
+    "tasks_local": Metric(
+        "1", "higher", "fraction of the tasks that ran where their input lies", span=FRACTION
+    ),
 }
 
 
@@ -74,10 +80,17 @@ def utilization(run: Run) -> dict[str, float]:
     return {"utilization": float(share.max()), **named}
 
 
-def _seconds(run: Run, times: Callable[[slice], tuple[F8, F8]], begin: float, end: float) -> F8:
+def _seconds(
+    run: Run,
+    times: Callable[[slice], tuple[F8, F8]],
+    begin: float,
+    end: float,
+    stopped: Attempts | None = None,
+) -> F8:
     """Sum the time of each stage's tasks between two times, (G,) s.
 
-    `times` returns from when until when that of some rows of the records lasts, s.
+    `times` returns from when until when that of some rows of the records lasts, s; `stopped` are
+    the stopped attempts that count: `stopped_use` by default.
     """
     assert run.records is not None
     task0 = run.workload.columns.stage_task0
@@ -90,7 +103,7 @@ def _seconds(run: Run, times: Callable[[slice], tuple[F8, F8]], begin: float, en
         begins = task0[first:last] - task0[first]
         seconds = run.records.expand(np.nan_to_num(within), 0.0, *tasks)
         total[first:last] = np.add.reduceat(seconds, begins)
-    task, begin_s, end_s = stopped_use(run)
+    task, begin_s, end_s = stopped or stopped_use(run)
     within = np.maximum(np.minimum(end_s, end) - np.maximum(begin_s, begin), 0.0)
     total += np.bincount(run.workload.columns.stages_of(task), within, len(total))
     return total
@@ -100,12 +113,27 @@ USED = ("timeout", "preempted", "cancelled")
 """Reasons of stopped attempts that count as use."""
 
 
-def stopped_use(run: Run) -> tuple[I4, F8, F8]:
+Attempts = tuple[I4, F8, F8]
+"""Rows of tasks, and from when until when an attempt of each ran, s."""
+
+
+def stopped_use(run: Run) -> Attempts:
     """Return the tasks that limits or preemption stopped, and from when until when they ran, s."""
     if run.stopped is None or (run.job_timeout is None and run.job_cancelled is None):
         return np.zeros(0, np.int32), np.zeros(0), np.zeros(0)
     rows = np.isin(run.stopped.reason, [REASONS.index(reason) for reason in USED])
     return run.stopped.task[rows], run.stopped.start_s[rows], run.stopped.stop_s[rows]
+
+
+def running_seconds(run: Run) -> F8:
+    """Sum the running time of all attempts of each stage's tasks, (G,) s.
+
+    `run` has a record of its tasks.
+    """
+    assert run.records is not None
+    assert run.stopped is not None
+    stopped = run.stopped.task, run.stopped.start_s, run.stopped.stop_s
+    return _seconds(run, run.records.times, -np.inf, np.inf, stopped)
 
 
 def _chunks(task0: I8) -> list[tuple[int, int]]:

@@ -9,14 +9,16 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.engine.record import Run
-from sim.metrics.common import Metric, done_mask
+from sim.metrics.common import FRACTION, Metric, done_mask
 
 N_POINTS = 121
 """Points of `value_over_time`."""
 
 
 METRICS = {
-    "value_attained": Metric("1", "higher", "fraction of downloads that came after completion")
+    "value_attained": Metric(
+        "1", "higher", "fraction of downloads that came after completion", span=FRACTION
+    )
 }
 
 

@@ -23,6 +23,7 @@ from sim.base.masking import mask, mask_under
 from sim.base.text import single_line
 from sim.cluster.load import CLUSTER_COLUMNS
 from sim.metrics import METRICS
+from sim.metrics.groups import metric_order
 from sweep.execution.baseline_metrics import AGAINST_BASELINE, recompute
 from sweep.execution.cell_metrics import CellMetrics, Flags
 from sweep.execution.plan import IdentityCache, PlannedCell, PreparedGrid
@@ -252,7 +253,7 @@ def _metric_order(names: Sequence[str]) -> list[str]:
     """Order metric names: known ones in their order, then the others."""
     present = {name for name in names if name not in CLUSTER_COLUMNS}
     known = [name for name in METRICS if name in present or name in AGAINST_BASELINE]
-    return [*known, *sorted(name for name in present if name not in METRICS)]
+    return [*known, *sorted(present - {*METRICS}, key=metric_order)]
 
 
 def _masked(key: str, values: Sequence[Any]) -> list[Any]:

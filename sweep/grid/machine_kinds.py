@@ -84,10 +84,10 @@ def find_kind(cluster: Cluster, text: str) -> Kind:
     InputError
         If none or several have this name.
     """
-    kinds = kinds_of(cluster)
+    kinds, option = kinds_of(cluster), f"nodes={text} (of what_if or target)"
     if not kinds:
         raise InputError(
-            f"what_if.nodes={text}:...: the cluster is a pool of slots, which has no kinds of "
+            f"{option}: the cluster is a pool of slots, which has no kinds of "
             "machines: leave the kind out, or list machines (cluster.shape)",
             rule="unknown kind",
         )
@@ -99,7 +99,7 @@ def find_kind(cluster: Cluster, text: str) -> Kind:
         several = f"names {len(named)} kinds" if named else "names no kind"
         listed = "; ".join(f"{kind.name} ({kind.count:,} of {kind.shape})" for kind in kinds)
         raise InputError(
-            f"what_if.nodes={text}:... {several} of machines; the cluster has {listed}: give a "
+            f"{option} {several} of machines; the cluster has {listed}: give a "
             "class, a partition or a shape such as cpu32-gpu4",
             rule="unknown kind",
         )

@@ -12,6 +12,8 @@ from sweep.stats.metric_format import format_value
 from sweep.stats.summary import Summary
 
 MAX_METRICS, MAX_GROUPS = 5, 12
+EVENTS = ("work_lost_mean_s",)
+"""Metrics shown wherever they are above 0."""
 PRIORITY = (
     *("deadlines_missed", "value_attained", "jct_mean_s", "jct_p99_s", "gap_lb_p50"),
     *("utility", "jct_speedup_mean", "allocation_above_oracle", "prediction_error_p50"),
@@ -23,21 +25,23 @@ PRIORITY = (
 def choose_metrics(summary: Summary, verdict_metrics: Sequence[str] = ()) -> list[str]:
     """Choose about five metrics: those of the verdicts, then `PRIORITY`, then others.
 
-    Beside them, the tail of the wait of each group of jobs, if there are groups.
+    Beside them, the work that stops have lost, if some have, and the tail of the wait of each group
+    of jobs, if there are groups.
     """
     is_alone = len(summary.columns) < 2
-    differ = [name for name in summary.metrics if is_alone or _differs(summary, name)]
+    differ = [name for name in summary.eventful if is_alone or _differs(summary, name)]
     order = dict.fromkeys([*verdict_metrics, *PRIORITY, *differ])
     selected = [name for name in order if name in differ or name in verdict_metrics][:MAX_METRICS]
+    selected += [name for name in summary.eventful if name in EVENTS]
     grouped = [name for name in summary.metrics if name.startswith(f"{OF_GROUPS}.")]
     selected += [OF_GROUPS, *grouped[:MAX_GROUPS]] if grouped else []
     available = dict.fromkeys([*verdict_metrics, *summary.metrics])
-    return [name for name in available if name in selected] or [*summary.metrics[:MAX_METRICS]]
+    return [name for name in available if name in selected] or [*summary.eventful[:MAX_METRICS]]
 
 
 def unshown_lines(summary: Summary, shown: Sequence[str]) -> list[str]:
     """List the metrics that are equal for every policy, and count the others not shown."""
-    hidden = [name for name in summary.metrics if name not in shown]
+    hidden = [name for name in summary.eventful if name not in shown]
     is_alone = len(summary.columns) < 2
     same = [name for name in hidden if not is_alone and _is_same(summary, name)]
     lines = []

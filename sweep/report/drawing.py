@@ -195,7 +195,9 @@ def _draw_panel(axes: Any, panel: Panel, chart: Chart, font: float, width: float
 def _draw(axes: Any, trace: dict[str, Any]) -> None:
     """Draw a trace: a bar, a line with error bars, or a step function."""
     values = [y if y is not None else float("nan") for y in trace["y"]]
-    half = [h or 0.0 for h in trace.get("error_y", {}).get("array", ())] or None
+    bars = trace.get("error_y")
+    sides = ("arrayminus" if bars and "arrayminus" in bars else "array", "array")
+    half = bars and [[h or 0.0 for h in bars[side]] for side in sides]
     colour = trace["marker"]["color"]
     if trace["type"] == "bar":
         axes.bar([_no_maths(x) for x in trace["x"]], values, yerr=half, color=colour)

@@ -125,6 +125,12 @@ def _notes(
             f"{NOT_SIGNIFICANT}: no significant difference at 5% (Student's test, "
             f"Holm's correction over {n_tested} comparison{'s' * (n_tested != 1)})"
         )
+    if any(row["p"] <= ALPHA < row["p_holm"] for row in rows):
+        notes.append(
+            f"{NOT_SIGNIFICANT} beside an interval without 1× or 0: an interval is of its "
+            f"comparison alone, which may be chance where there are {n_tested}; a verdict corrects "
+            "over the policies at its capacity, and may tell two apart that this table does not"
+        )
     if all_few:
         notes.append(
             f"{n_pairs_max} {pairs}: too few for intervals and tests; {MIN_PAIRS} or more give them"

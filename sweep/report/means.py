@@ -8,7 +8,7 @@ from typing import Any
 from sim.base.errors import InputError, unknown
 from sweep.report.table import columns_present
 from sweep.stats.cell_columns import text
-from sweep.stats.metric_format import format_value, style
+from sweep.stats.metric_format import format_mean, style
 from sweep.stats.summary import Block, Summary
 
 _USUAL = (
@@ -114,8 +114,8 @@ def to_latex(summary: Summary, metrics: Sequence[str], policies: Mapping[str, st
 def _entry(summary: Summary, entry: Entry, metric: str) -> str:
     block, capacity, column = entry
     index = (capacity, column, summary.metrics.index(metric))
-    mean, half = format_value(metric, float(block.mean[index]), float(block.half[index]))
-    shown = _escaped(f"{mean} ± {half}" if half else mean or "–")
+    mean, spread = format_mean(metric, float(block.mean[index]), float(block.half[index]))
+    shown = _escaped(" ".join(filter(None, (mean, spread.replace("±", "± ")))) or "–")
     return rf"\textbf{{{shown}}}" if block.best[index] else shown
 
 

@@ -86,7 +86,7 @@ def context(
     blocks = []
     for number, block in enumerate(summary.blocks):
         families = []
-        for family, metrics in groupby(summary.metrics, key=lambda name: style(name).family):
+        for family, metrics in groupby(summary.eventful, key=lambda name: style(name).family):
             family_plots = [_metric_plot(plots, summary, block, metric) for metric in metrics]
             families.append({"name": family, "plots": family_plots})
         for sample in sampled.samples if families else ():
@@ -102,7 +102,7 @@ def context(
                 "id": f"block-{number}",
                 "title": block.title,
                 "families": families,
-                "table": table.build_table(summary, block),
+                "table": table.build_table(summary, block, summary.eventful),
             }
         )
     gantt = None

@@ -17,7 +17,7 @@ from sweep.report.job_samples import CapacitySample, Jobs
 from sweep.report.table import columns_present
 from sweep.stats.arrange import Column
 from sweep.stats.cell_columns import text
-from sweep.stats.metric_format import format_value, style
+from sweep.stats.metric_format import format_mean, format_value, interval_of, style
 from sweep.stats.summary import Block, Summary
 
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ def figure(
     """Draw a metric against capacity, one line a policy, with 95 % intervals.
 
     With a baseline the intervals are those of the difference from it, paired by seed; without one
-    those of the means; `half` overrides both. At a capacity, policies are drawn side by side, so
-    that none hides another's interval. With one capacity there is no line: each policy is a bar.
+    those of the means, of which `half` are the half-widths, if given. At a capacity, policies are
+    drawn side by side, so that none hides another's interval. With one capacity there is no line:
+    each policy is a bar.
     Gaps to the lower bound have a log scale. `best` names the policies at each capacity whose
     marks are large.
     """
@@ -50,13 +51,17 @@ def figure(
     scale = 100.0 if metric_style.kind == "percent" else 1.0
     is_line = len(block.capacities) > 1
     data = []
+    is_of_means = half is not None or _are_of_means(block)
     columns = columns_present(summary, block)
     for position, column in enumerate(columns):
         means = [float(v) for v in block.mean[:, column, index]]
         halves = [
             float(v) for v in (half_intervals(block) if half is None else half)[:, column, index]
         ]
-        shown = [format_value(metric, m, h) for m, h in zip(means, halves, strict=True)]
+        shown = [
+            _shown(metric, m, h, is_of_means=is_of_means)
+            for m, h in zip(means, halves, strict=True)
+        ]
         label = summary.columns[column].label
         trace: dict[str, Any] = {
             "type": "scatter" if is_line else "bar",
@@ -64,14 +69,15 @@ def figure(
             "meta": column,
             "x": _beside(block, position, len(columns)) if is_line else [label],
             "y": [_finite(mean * scale) for mean in means],
-            "text": [mean + (f" ±{half}" if half else "") for mean, half in shown],
+            "text": shown,
             "hovertemplate": f"{'capacity %{customdata}: ' * is_line}%{{text}}",
         }
         if is_line:
             trace["customdata"] = list(block.capacities)
         if any(half > 0 for half in halves):
-            array = [_finite(half * scale) for half in halves]
-            trace["error_y"] = {"type": "data", "array": array, "thickness": 1, "width": 3}
+            pairs = zip(means, halves, strict=True)
+            ends = [_ends_shown(metric, m, h, is_of_means=is_of_means) for m, h in pairs]
+            trace["error_y"] = error_bars(means, ends, scale)
         if is_line:
             trace |= line(column, summary.columns[column].is_baseline)
             is_best = [label in best.get(capacity, ()) for capacity in block.capacities]
@@ -94,7 +100,42 @@ def is_log(metric: str) -> bool:
 
 def half_intervals(block: Block) -> F8:
     """Return half the intervals shown in plots: of differences from a baseline, else of means."""
-    return block.half if np.isnan(block.paired).all() else block.paired
+    return block.half if _are_of_means(block) else block.paired
+
+
+def _are_of_means(block: Block) -> bool:
+    return bool(np.isnan(block.paired).all())
+
+
+def _shown(metric: str, mean: float, half: float, *, is_of_means: bool) -> str:
+    if is_of_means:
+        return " ".join(filter(None, format_mean(metric, mean, half)))
+    shown, spread = format_value(metric, mean, half)
+    return f"{shown} ±{spread}" if spread else shown
+
+
+def error_bars(
+    means: Sequence[float | None],
+    ends: Sequence[tuple[float, float] | None],
+    scale: float = 1.0,
+) -> dict[str, Any]:
+    """Return Plotly's error bars for the ends of intervals; None for no interval."""
+    above, below = [], []
+    for mean, interval in zip(means, ends, strict=True):
+        low, high = (math.nan, math.nan) if mean is None or interval is None else interval
+        above.append(_finite((high - (mean or 0.0)) * scale))
+        below.append(_finite(((mean or 0.0) - low) * scale))
+    bars: dict[str, Any] = {"type": "data", "array": above, "thickness": 1, "width": 3}
+    return bars if above == below else bars | {"symmetric": False, "arrayminus": below}
+
+
+def _ends_shown(
+    metric: str, mean: float, half: float, *, is_of_means: bool
+) -> tuple[float, float] | None:
+    """Return the ends of the interval of a mean, or of a difference beside it."""
+    if math.isnan(half):
+        return None
+    return interval_of(metric, mean, half) if is_of_means else (mean - half, mean + half)
 
 
 def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -> Figure:
@@ -128,8 +169,10 @@ def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -
         }
         for axis, index in (("error_x", x), ("error_y", y)):
             if halves[column, index] > 0:
-                array = [_finite(float(halves[column, index]))]
-                trace[axis] = {"type": "data", "array": array, "thickness": 1, "width": 3}
+                name, half = summary.metrics[index], float(halves[column, index])
+                (value,), is_of_means = trace[axis[-1]], _are_of_means(block)
+                ends = _ends_shown(name, value, half, is_of_means=is_of_means)
+                trace[axis] = error_bars([value], [ends])
         data.append(trace)
     axes = layout({"title": {"text": "mean JCT, s"}}, {"title": {"text": "p99 JCT, s"}})
     axes["yaxis"]["type"] = "linear"

@@ -12,7 +12,7 @@ from sweep.stats import MIN_PAIRS
 from sweep.stats.arrange import Column
 from sweep.stats.cell_columns import text
 from sweep.stats.done_jobs import FAILED as FAILED_JOBS
-from sweep.stats.metric_format import format_value, style
+from sweep.stats.metric_format import format_mean, style
 from sweep.stats.summary import Block, Summary
 
 ABSENT, FAILED, FEWER = "–", "failed", "†"
@@ -50,14 +50,14 @@ def build_table(
 
 def _cell(summary: Summary, block: Block, capacity: int, column: int, metric: str) -> Cell:
     index = (capacity, column, summary.metrics.index(metric))
-    mean, half = format_value(metric, float(block.mean[index]), float(block.half[index]))
+    mean, spread = format_mean(metric, float(block.mean[index]), float(block.half[index]))
     planned, failed = block.n_planned[capacity, column], block.n_failed[capacity, column]
     if not mean:
         is_failed = bool(failed and failed == planned)
         return Cell(FAILED if is_failed else ABSENT, style="failed" * is_failed)
     is_best, is_fewer = bool(block.best[index]), bool(0 < block.n[index] < planned)
     mark = BEST * is_best + FEWER * is_fewer
-    return Cell(mean, f"±{half}" if half else "", mark, "best" * is_best)
+    return Cell(mean, spread, mark, "best" * is_best)
 
 
 def headline(summary: Summary, *, with_failures: bool = True) -> list[str]:
@@ -100,7 +100,7 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
         source = f"over {seeds} seeds"
         if summary.is_bootstrap:
             source = f"of another log of this length, by {seeds} draws"
-        words.append(f"mean ± half-width of the 95% confidence interval {source}")
+        words.append(f"mean ± half-width, or [ends], of the 95% confidence interval {source}")
     if any(block.best.any() for block in summary.blocks):
         is_tested = seeds >= MIN_PAIRS
         test = " and all not significantly different from it" if is_tested else " (not tested)"

@@ -1,15 +1,21 @@
 """Confidence intervals of means over seeds, and paired tests of two policies.
 
-One model serves intervals and tests, so that they agree: an interval leaves 0 (or 1×) out exactly
-where p is below 5 %. It is Student's, on the differences of the pairs, or on the logarithms of
-their ratios. If two policies differ by chance alone, a coin toss decides which has the larger value
-of a pair, and the differences are symmetric about 0: there Student's test keeps its level, or
+One model serves comparisons and their tests, so that they agree: an interval leaves 0 (or 1×) out
+exactly where p is below 5 %. It is Student's, on the differences of the pairs, or on the logarithms
+of their ratios. If two policies differ by chance alone, a coin toss decides which has the larger
+value of a pair, and the differences are symmetric about 0: there Student's test keeps its level, or
 stays below it, for few pairs and heavy tails too (Efron, *Journal of the American Statistical
 Association* 64, 1969). `docs/decisions/0011-one-test.md` has the measurements.
 
 Pairs of several traces do not have one distribution. The variance of each trace's mean is estimated
 from its own seeds, and these are added, with Welch's and Satterthwaite's degrees of freedom; so the
 interval is about these traces and no others. For one trace that is Student's interval again.
+
+The interval of one policy's mean stays within the metric's range (`ends`): times are never below
+0, and shares lie between 0 and 1. There Student's interval is taken of the mean's logarithm, or
+logit, with the standard error by the delta method, and its ends are taken back. For small spreads
+that is Student's interval of the mean; for large and skewed ones it holds the true mean more often
+(the same record).
 
 Draws of a bootstrap (``seeds=bootstrap``, `sim.transforms.draws`) are no independent samples:
 their spread s estimates the standard error itself, however many they are (Efron and Tibshirani, *An
@@ -29,6 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sim.base.arrays import F8, I8, Mask
+from sim.metrics.common import UNBOUNDED, Span
 
 CONFIDENCE = 0.95
 
@@ -37,9 +44,11 @@ ROUNDING = 1e-12
 
 
 def interval(
-    values: Sequence[float] | ArrayLike, *, is_bootstrap: bool = False
+    values: Sequence[float] | ArrayLike, *, span: Span = UNBOUNDED, is_bootstrap: bool = False
 ) -> tuple[float, float, float]:
     """Compute the mean of a metric over seeds and its 95 % confidence interval.
+
+    `span` is the range of the metric, in which the interval lies (`ends`).
 
     Seeds are independent draws, so the interval is Student's:
     ``mean ± t(0.975, n − 1) · s / √n`` with ``s`` the sample standard deviation
@@ -47,7 +56,34 @@ def interval(
     """
     column = np.asarray(values, dtype=np.float64).reshape(-1, 1)
     mean, half, _ = intervals(column, is_bootstrap=is_bootstrap)
-    return float(mean[0]), float(mean[0] - half[0]), float(mean[0] + half[0])
+    low, high = ends(mean, half, span)
+    return float(mean[0]), float(low[0]), float(high[0])
+
+
+def ends(mean: F8, half: F8, span: Span) -> tuple[F8, F8]:
+    """Return the ends of intervals that lie within the range of a metric.
+
+    With a lower end a alone they are a + (m - a) exp(∓h / (m - a)) for a mean m of half-width h;
+    with an upper end b, too, those of Student's interval of the logit of (m - a) / (b - a). A mean
+    on or beyond an end, as where all values are equal, has Student's interval.
+    """
+    low, high = mean - half, mean + half
+    lowest, highest = span
+    if not math.isfinite(lowest):
+        return low, high
+    is_within = (mean > lowest) & (mean < highest) & (half > 0) & np.isfinite(half)
+    above = mean[is_within] - lowest
+    if math.isfinite(highest):
+        below = highest - mean[is_within]
+        step = half[is_within] * (highest - lowest) / (above * below)
+        odds = above / below
+        low[is_within], high[is_within] = (
+            lowest + (highest - lowest) / (1 + np.exp(-sign * step) / odds) for sign in (-1, 1)
+        )
+    else:
+        step = half[is_within] / above
+        low[is_within], high[is_within] = (lowest + above * np.exp(s * step) for s in (-1, 1))
+    return low, high
 
 
 def intervals(values: F8, *, is_bootstrap: bool = False) -> tuple[F8, F8, I8]:

@@ -14,9 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
+import numpy as np
+
 from sim.base.errors import InputError
 from sim.metrics import metric as look_up
+from sim.metrics.common import UNBOUNDED, Span
 from sim.metrics.groups import split
+from sweep.stats.inference import ends
 
 Kind = Literal["seconds", "percent", "ratio", "index", "number"]
 Better = Literal["lower", "higher"]
@@ -34,6 +38,7 @@ class Style:
     meaning: str  # one line; empty where it is not known
     family: str  # heading of a group of metrics
     rank: int  # position among all metrics
+    span: Span = UNBOUNDED  # smallest and largest value
 
     @property
     def unit(self) -> str:
@@ -67,6 +72,9 @@ _STYLES: tuple[tuple[str, str, Kind, str], ...] = (
     (r"utilization_(\w+)", r"utilization of \1", "percent", _CLUSTER),
     (r"jain_([1-9][0-9]*)s", r"Jain's index, \1 s windows", "index", _CLUSTER),
     (r"jobs_failed", "jobs failed", "percent", _OUTCOME),
+    (r"work_lost_mean_s", "mean work lost of a job", "seconds", _OUTCOME),
+    (r"work_lost", "work lost", "percent", _OUTCOME),
+    (r"stops_mean", "mean stops of a job", "number", _OUTCOME),
     (r"value_attained", "value attained", "percent", _OUTCOME),
     (r"deadlines_missed", "deadlines missed", "percent", _OUTCOME),
     (r"utility", "mean utility", "number", _OUTCOME),
@@ -85,22 +93,24 @@ def style(metric: str) -> Style:
             whole,
             label=f"{whole.label}, {key} {group}",
             meaning=look_up(metric).meaning,
+            span=look_up(metric).span,
             family=f"By {key}",
             rank=len(_STYLES) - 1,
         )
     better: Better | None = None
-    meaning = ""
+    meaning, span = "", UNBOUNDED
     with contextlib.suppress(InputError):
         definition = look_up(metric)
-        better, meaning = definition.better, definition.meaning
+        better, meaning, span = definition.better, definition.meaning, definition.span
     for rank, (pattern, label, kind, family) in enumerate(_STYLES):
         match = re.fullmatch(pattern, metric)
         if match:
             text = match.expand(label).replace("p50 ", "median ")
-            return Style(text, kind, better, meaning, family, rank)
+            return Style(text, kind, better, meaning, family, rank, span)
     is_time = metric.endswith("_s") and not metric.endswith("_per_s")
     fallback: Kind = "seconds" if is_time else "number"
-    return Style(metric.replace("_", " "), fallback, better, meaning, "Other", len(_STYLES))
+    label = metric.replace("_", " ")
+    return Style(label, fallback, better, meaning, "Other", len(_STYLES), span)
 
 
 def is_fraction(metric: str) -> bool:
@@ -141,10 +151,49 @@ def format_value(metric: str, mean: float, half: float = math.nan) -> tuple[str,
     return text, _number(spread, decimals)
 
 
+EVEN = 2.0
+"""Ratio of the two sides of an interval up to which it is written as ± Student's half-width."""
+
+
+def interval_of(metric: str, mean: float, half: float) -> tuple[float, float]:
+    """Return the interval of a metric's mean with this half-width (`inference.ends`)."""
+    low, high = ends(np.array([mean]), np.array([half]), style(metric).span)
+    return float(low[0]), float(high[0])
+
+
+def format_mean(metric: str, mean: float, half: float) -> tuple[str, str]:
+    """Write a mean, and its interval as ``±990``, or ``[132, 3,512]`` where that is not even."""
+    return _with_interval(metric, mean, half, *interval_of(metric, mean, half))
+
+
+def format_ends(metric: str, mean: float, low: float, high: float) -> tuple[str, str]:
+    """Write a mean and its interval as `format_mean` does, from the ends of the interval."""
+    return _with_interval(metric, mean, (high - low) / 2, low, high)
+
+
+def _with_interval(
+    metric: str, mean: float, half: float, low: float, high: float
+) -> tuple[str, str]:
+    shown, spread = format_value(metric, mean, half)
+    above, below = high - mean, mean - low
+    if not spread or max(above, below) <= EVEN * min(above, below):
+        return shown, f"±{spread}" if spread else ""
+    texts = (format_value(metric, end)[0].rstrip("%×") for end in (low, high))
+    return shown, f"[{', '.join(texts)}]"
+
+
 def value_text(metric: str, mean: float, half: float = math.nan) -> str:
     """Write a mean with its unit for a sentence, such as ``2,358 ±990 s`` or ``32.0 %``."""
-    shown, spread = format_value(metric, mean, half)
-    shown += f" ±{spread}" if spread and float(spread.replace(",", "")) else ""
+    return _with_unit(metric, *format_mean(metric, mean, half))
+
+
+def ends_text(metric: str, mean: float, low: float, high: float) -> str:
+    """Write a mean with its unit as `value_text` does, from the ends of its interval."""
+    return _with_unit(metric, *format_ends(metric, mean, low, high))
+
+
+def _with_unit(metric: str, shown: str, spread: str) -> str:
+    shown += f" {spread}" if spread.strip("±[]0., ") else ""
     return shown.replace("%", " %") + (" s" if style(metric).kind == "seconds" else "")
 
 

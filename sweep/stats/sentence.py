@@ -78,7 +78,7 @@ class Facts:
     is_tested: bool
     # the policy that the fewest seeds would distinguish from the first, and their number
     next_distinguishable: tuple[str, int] | None
-    value: tuple[float, float, float]  # mean of the first, and its interval
+    value: tuple[float, float]  # mean of the first, and half of Student's interval
     draws: Draws | None  # instead of that interval, where seeds are draws of a bootstrap
     baseline: str | None
     against: Paired | None
@@ -339,9 +339,9 @@ def _direction(metric: str, *, is_lower: bool) -> str:
 
 
 def _value(facts: Facts) -> str:
-    mean, _, high = facts.value
+    mean, half = facts.value
     if facts.draws is None or facts.draws.n < MIN_PAIRS:
-        return value_text(facts.metric, mean, high - mean)
+        return value_text(facts.metric, mean, half)
     side = "at most" if style(facts.metric).better == "lower" else "at least"
     bound = value_text(facts.metric, facts.draws.bound)
     within = f"{side} {bound} in {facts.draws.n_within} of {facts.draws.n} draws"

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError, did_you_mean
+from sim.metrics.groups import split
+from sim.metrics.stops import METRICS as STOPS
 from sweep.stats import contrasts, intervals
 from sweep.stats.arrange import (
     ArrangedCells,
@@ -108,10 +110,24 @@ class Summary:
     is_bootstrap: bool = False  # seeds are draws of a log
 
     @property
+    def eventful(self) -> tuple[str, ...]:
+        """The metrics, but for those of stops where no job, or none of a group, ever stopped."""
+        return tuple(name for name in self.metrics if not _is_of_stops(name) or self._occurs(name))
+
+    def _occurs(self, metric: str) -> bool:
+        index = self.metrics.index(metric)
+        return any(bool((block.mean[..., index] > 0).any()) for block in self.blocks)
+
+    @property
     def is_same(self) -> bool:
         """True if there are several seeds and all gave the same results."""
         spreads = [b.half[(b.n > 1) & np.isfinite(b.mean)] for b in self.blocks]
         return sum(map(len, spreads)) > 0 and not any(spread.any() for spread in spreads)
+
+
+def _is_of_stops(metric: str) -> bool:
+    grouped = split(metric)
+    return (grouped[0] if grouped else metric) in STOPS
 
 
 def summarise(

@@ -219,7 +219,9 @@ def _verdict(
     values = _with_oracles(arranged, best, group.by_seed(arranged, metric))
     paired = _against_baseline(arranged, metric, best, values)
     first_values = values[:, best.first]
-    mean, low, high = interval(first_values, is_bootstrap=arranged.is_bootstrap)
+    is_bootstrap = arranged.is_bootstrap
+    mean, low, high = interval(first_values, span=style(metric).span, is_bootstrap=is_bootstrap)
+    half = interval(first_values, is_bootstrap=is_bootstrap)[2] - mean
     comparison = paired.get(best.first)
     against_baseline = None if comparison is None else _finite(comparison.estimate)
     if columns[best.first].is_baseline:
@@ -275,7 +277,7 @@ def _verdict(
         ),
         is_tested=best.is_tested,
         next_distinguishable=next_pair and (columns[next_pair[0]].label, next_pair[1]),
-        value=(mean, low, high),
+        value=(mean, half),
         draws=quantile(first_values.tolist(), is_lower_better=style(metric).better == "lower")
         if arranged.is_bootstrap
         else None,

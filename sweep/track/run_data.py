@@ -29,7 +29,7 @@ from sweep.stats import intervals
 from sweep.stats.arrange import ArrangedCells, by_capacity
 from sweep.stats.cell_columns import AXES, ERROR, KNOWS, Rows
 from sweep.stats.cell_columns import text as shortest
-from sweep.stats.metric_format import format_value, style
+from sweep.stats.metric_format import format_ends, interval_of, style
 from sweep.store import checksums
 from sweep.store.folder import SweepFolder
 from sweep.track.capacity_steps import CapacitySteps, capacity_steps
@@ -310,8 +310,8 @@ def _curve(
             if mean is not None:
                 points.append((name, step, mean))
             if mean is not None and half is not None:
-                points += [(f"{LOW}/{name}", step, mean - half)]
-                points += [(f"{HIGH}/{name}", step, mean + half)]
+                low, high = interval_of(name, mean, half)
+                points += [(f"{LOW}/{name}", step, low), (f"{HIGH}/{name}", step, high)]
     failed = next((row for row in rows if row.is_failed), rows[-1])
     keys = hashlib.sha256("\n".join(row.key for row in rows).encode()).hexdigest()
     capacities = ",".join(row.params["capacity"] for row in rows if "capacity" in row.params)
@@ -338,11 +338,13 @@ def describe_curve(curve: ChildRun) -> str:
     texts: list[str] = []
     for step in sorted({step for name, step in values if name == metric}):
         mean = values[metric, step]
-        half = values.get((f"{HIGH}/{metric}", step), math.nan) - mean
-        text, spread = format_value(metric, mean, half)
+        low, high = (values.get((f"{end}/{metric}", step), math.nan) for end in (LOW, HIGH))
+        text, spread = format_ends(metric, mean, low, high)
         noun = " capacity" * (not texts)
         capacity = shortest(curve.steps.capacity(step))
-        texts.append(f"{text}{f' ± {spread}' * bool(spread)}{unit} at{noun} {capacity}")
+        texts.append(
+            f"{text}{f' {spread}'.replace('±', '± ') * bool(spread)}{unit} at{noun} {capacity}"
+        )
     clause = f"; {about}" if (about := curve.steps.describe()) else ""
     return f"{style(metric).label} {', '.join(texts)}{clause}"[:MAX_TAG]
 

@@ -83,11 +83,14 @@
     const title = (axis) => figure.layout[axis]?.title?.text || (axis === "xaxis" ? "x" : "y");
     const isGantt = figure.data.some((trace) => trace.base);
     const hasSpread = figure.data.some((trace) => trace.error_y);
+    const hasSides = figure.data.some((trace) => trace.error_y?.arrayminus);
+    const spread = ({ error_y: bars }, i) => hasSides ? [(bars?.arrayminus ?? bars?.array)?.[i], bars?.array[i]]
+      : hasSpread ? [bars?.array[i]] : [];
     const header = isGantt ? ["series", "start", "length", "line", "what"]
-      : ["series", title("xaxis"), title("yaxis"), ...(hasSpread ? ["plus or minus"] : [])];
+      : ["series", title("xaxis"), title("yaxis"), ...(hasSides ? ["minus", "plus"] : hasSpread ? ["plus or minus"] : [])];
     const rows = figure.data.flatMap((trace) => (trace.x ?? trace.y ?? []).map((_, i) => isGantt
       ? [trace.name, trace.base[i], trace.x[i], trace.y[i], trace.text[i]]
-      : [trace.name, (trace.text && trace.customdata?.[i]) ?? trace.x?.[i], trace.y?.[i], ...(hasSpread ? [trace.error_y?.array[i]] : [])]));
+      : [trace.name, (trace.text && trace.customdata?.[i]) ?? trace.x?.[i], trace.y?.[i], ...spread(trace, i)]));
     // a spreadsheet takes a text that begins so for a formula
     const inert = (value) => typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? "");
     const quoted = (value) => /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;

@@ -564,5 +564,6 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("out_stop_start", "f8", "I:STOPS", 0),  # s
     ("out_stop_time", "f8", "I:STOPS", 0),  # s
     ("out_stop_reason", "i1", "I:STOPS", 0),  # `sim.engine.kernels.faults.restart`
+    ("out_stop_kept", "f8", "I:STOPS", 0),  # s, of its time
     ("out_task_devices", "i8", "T:DEVICES", 0),
 )

@@ -35,6 +35,7 @@ def read(
     demands: Per = "worker",
     gang: bool = True,
     release: Literal["eligible", "submit"] = "eligible",
+    priorities: Mapping[str, float] = MappingProxyType({}),
 ) -> Workload:
     """Read a table with a row a job, of whose columns those that exist are used.
 
@@ -86,6 +87,9 @@ def read(
     release : {"eligible", "submit"}
         Submit a job when it was eligible, if that is later and no dependency explains it; or always
         when it was submitted.
+    priorities : mapping of str to float
+        Numbers of priorities that are words, whatever their case: ``trace.priorities.high=10``. The
+        larger goes first.
 
     Returns
     -------
@@ -101,7 +105,8 @@ def read(
     InputError
         With file, line (of Parquet, row) and rule: "missing column", "unknown column", "wrong
         type", "not Parquet", "not a table" (JSON), "no header", "empty file", "no job left",
-        "implausible unit", "mixed time zones", "unknown zone", and those of
+        "implausible unit", "mixed time zones", "unknown zone", "priority without a number",
+        "unknown key", and those of
         `sim.base.reading.read_blocks`.
     """
     for name in columns:
@@ -110,7 +115,7 @@ def read(
     reader = read_parquet if is_parquet(path) else read_csv
     raw = reader(path, lambda names: find_columns(path, names, columns), on_bad_row)
     report: dict[str, Any] = {"bad_rows": raw.bad, "dropped": {}, "filled": {}, "noticed": {}}
-    log = to_log(path, raw, unit, zone, report["noticed"])
+    log = to_log(path, raw, unit, zone, priorities, report["noticed"])
     report["rows"] = len(log) + sum(raw.bad.values())
     if raw.hints:
         report["columns_unused"] = dict.fromkeys(raw.hints, len(log))

@@ -10,18 +10,18 @@ from typing import Literal, TypeAlias
 
 from sim.base.errors import InputError
 
-Kind = Literal["time", "span", "amount", "count", "memory", "number", "text", "ids"]
+Kind = Literal["time", "span", "amount", "count", "memory", "priority", "text", "ids"]
 
 COLUMNS: Mapping[str, Kind] = {
     "job_id": "text", "submit_s": "time", "eligible_s": "time", "start_s": "time",
     "end_s": "time", "run_s": "span", "limit_s": "span", "cpus": "amount", "gpus": "amount",
     "gpu_type": "text", "mem": "memory", "nodes": "count", "workers": "count", "state": "text",
     "user": "text", "account": "text", "queue": "text", "partition": "text", "qos": "text",
-    "priority": "number", "depends_on": "ids", "parent_id": "text", "checkpoint_s": "span",
+    "priority": "priority", "depends_on": "ids", "parent_id": "text", "checkpoint_s": "span",
     "restart_s": "span",
 }  # fmt: skip
 """Columns that are read, and their kinds: a point in time, a time that passes, a number of at least
-0, a whole one, an amount of memory, any number, text, ids of other jobs."""
+0, a whole one, an amount of memory, any number or a word, text, ids of other jobs."""
 TIMES = ("submit_s", "start_s", "end_s")
 REQUIRED = frozenset({*TIMES, "run_s"})
 """Columns of which a job needs some: these can't be left out at will."""

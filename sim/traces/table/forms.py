@@ -31,6 +31,7 @@ MISSING = (
 """Words that programs write where there is no value, or no limit."""
 _AMOUNT = r"\d{1,9}(\.\d{1,18})?"
 _COUNT = r"\d{1,9}(\.0{1,18})?"
+_WORD = r"[A-Za-z][A-Za-z0-9_ .+/-]{0,39}"
 MEMORY = r"\d{1,15}(\.\d{1,18})?([eE][+-]?\d{1,2})? ?((?i:[kmgtp]i?b?|b))?"
 
 SECONDS = f"^({NUMBER}|{MISSING})$"
@@ -41,7 +42,7 @@ _FORMS: Mapping[Kind, tuple[str, str]] = {
     "amount": (f"^({_AMOUNT}|{MISSING})$", "4 or 1.5"),
     "count": (f"^({_COUNT}|{MISSING})$", "4"),
     "memory": (f"^({MEMORY}|{MISSING})$", "16, 16G or 4000M"),
-    "number": (f"^({NUMBER}|{MISSING})$", "5 or -1.5"),
+    "priority": (f"^({NUMBER}|{MISSING}|{_WORD})$", "5, -1.5 or high"),
 }
 _DECIMAL_COMMA = re.compile(r"^-?\d+,\d+$")
 _DAY_FIRST = re.compile(r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")

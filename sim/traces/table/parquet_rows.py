@@ -21,14 +21,14 @@ from sim.traces.table.times import clock_of
 
 MAGIC = b"PAR1"
 _RULE = "wrong value"
-_MOST = {"amount": 1e9, "count": 1e9, "memory": 1e18, "number": 1e20, "span": 1e20, "time": 1e20}
+_MOST = {"amount": 1e9, "count": 1e9, "memory": 1e18, "priority": 1e20, "span": 1e20, "time": 1e20}
 _EXPECTED: dict[Kind, str] = {
     "time": "a number, a timestamp or a text like {}",
     "span": "a number, a duration or a text like {}",
     "amount": "a number of at least 0, or a text like {}",
     "count": "a whole number of at least 0, or a text like {}",
     "memory": "a number of at least 0, or a text like {}",
-    "number": "a number, or a text like {}",
+    "priority": "a number, or a text like {}",
     "text": "a text",
     "ids": "a text or a list of texts",
 }

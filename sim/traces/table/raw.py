@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sim.traces.table.amounts import have_units, memory_gib, numbers, spans_s
 from sim.traces.table.columns import COLUMNS, Columns
 from sim.traces.table.identity import repeated_rows
 from sim.traces.table.plausible import check_days, check_digits, check_memory, check_runs
+from sim.traces.table.priorities import check_words, priorities
 from sim.traces.table.times import DAY_S, Instants, first_day, seconds_after, to_instants
 from sim.traces.table.units import PARTS, Unit, Units, units_of
 from sim.traces.table.zones import Offsets, check_zones, offsets_of, place
@@ -86,14 +88,16 @@ def to_log(
     raw: RawTable,
     units: Units,
     zone: str | None,
+    words: Mapping[str, float],
     noticed: dict[str, int],
 ) -> Log:
-    """Convert a table; count words for unknown values in `noticed`.
+    """Convert a table, priorities by `words`; count words for unknown values in `noticed`.
 
     Raises
     ------
     InputError
-        If times are implausible in their unit, or some have a time zone and others none.
+        If times are implausible in their unit, or some have a time zone and others none, or if a
+        priority is a word without a number.
     """
     by_column, offsets = units_of(raw.name_of, units), offsets_of(zone)
     times = _instants(raw.columns, by_column, raw.is_dates)
@@ -103,7 +107,8 @@ def to_log(
     check_zones(path, times, raw.name_of, zone)
     placed = {column: place(instants, offsets) for column, instants in times.items()}
     day = first_day(*(column.instants for column in placed.values()))
-    columns = _convert(raw.columns, by_column)
+    check_words(path, raw.columns.get("priority"), words)
+    columns = _convert(raw.columns, by_column, words)
     for column, times_placed in placed.items():
         columns[column] = seconds_after(times_placed.instants, day)
     _count_words(raw.columns, columns, noticed)
@@ -133,8 +138,12 @@ def _instants(
     }
 
 
-def _convert(columns: Mapping[str, pa.Array], units: Mapping[str, Unit]) -> dict[str, Any]:
-    """Convert the columns that are no times."""
+def _convert(
+    columns: Mapping[str, pa.Array],
+    units: Mapping[str, Unit],
+    words: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Convert the columns that are no times; `words` has numbers of priorities."""
     result: dict[str, Any] = {}
     for column, array in columns.items():
         kind = COLUMNS[column]
@@ -144,8 +153,10 @@ def _convert(columns: Mapping[str, pa.Array], units: Mapping[str, Unit]) -> dict
             result[column] = memory_gib(array, units[column].name)
         elif kind == "amount":
             result[column] = numbers(array) * PARTS[units[column].name]
-        elif kind in ("count", "number"):
+        elif kind == "count":
             result[column] = numbers(array)
+        elif kind == "priority":
+            result[column] = priorities(array, words)
         elif kind != "time":
             result[column] = array
     return result

@@ -1,4 +1,4 @@
-"""Plots of a backtest: waits over time, by width and job by job, and the queue's length."""
+"""Plots of a backtest: waits over time, by tasks and job by job, and the queue's length."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def draw_plots(jobs: BacktestJobs, nearest: str, resolution_s: float) -> tuple[P
     return (
         Plot("Mean wait over time", _over_time(jobs), f"by submission; {median}"),
         Plot("Queue length over time", _queue_length(jobs), "jobs that wait; one run a policy"),
-        Plot("Mean wait by width", _by_width(jobs), f"tasks of a job (number of jobs); {median}"),
+        Plot(
+            "Mean wait by tasks of a job", _by_tasks(jobs), f"number of jobs in brackets; {median}"
+        ),
         *_job_by_job(jobs, nearest, resolution_s),
     )
 
@@ -144,7 +146,7 @@ def _elapsed(times_s: F8, edges: F8) -> F8:
     return elapsed
 
 
-def _by_width(jobs: BacktestJobs) -> Figure:
+def _by_tasks(jobs: BacktestJobs) -> Figure:
     widest = int(jobs.tasks.max())
     bounds = [0, *(2**k for k in range(max(widest - 1, 0).bit_length() + 1))]
     classes = [

@@ -181,7 +181,7 @@ def _groups(record: Mapping[str, Any], table: pa.Table | None) -> list[Section]:
     return [Section("groups", "Waits by group", lines, tables=tuple(tables))]
 
 
-_BY = {"width": "CPUs of a job", "qos": "QOS"}
+_BY = {"width": "width (CPUs of a job)", "qos": "QOS"}
 _GROUP_HEADER = ("jobs", "recorded, s", "simulated, s", "95 % of runs", "error")
 
 

@@ -119,6 +119,7 @@ def _p_text(change: Change) -> str:
 
 LEGEND = (
     "B - A over the seeds that both have, paired; p after Holm's correction over all of these. "
-    "n.s.: no significant difference at 5 %; few: too few seeds for a test; exact: every seed "
+    "n.s.: no significant difference at 5 % after it, also where the interval, which is of one "
+    "comparison alone, leaves 0 out; few: too few seeds for a test; exact: every seed "
     "gave the same difference."
 )

@@ -9,10 +9,10 @@ from typing import Any
 from sweep.questions.search.group_waits import ALL
 from sweep.questions.search.section_builder import Row
 from sweep.questions.search.waits_section import PLACE
-from sweep.report.plots import layout
+from sweep.report.plots import error_bars, layout
 from sweep.report.section import Plot
 from sweep.stats.cell_columns import text
-from sweep.stats.metric_format import style, value_text
+from sweep.stats.metric_format import interval_of, style, value_text
 
 TODAY = "today"
 WAIT = "wait_mean_s"
@@ -49,7 +49,7 @@ def _figure(rows: Sequence[Row], groups: Sequence[Row], metric: str) -> dict[str
     data = []
     for number, (label, members) in enumerate(by_policy.items()):
         values = [row["value"] if row["metric"] else row[metric] for row in members]
-        halves = [_half(row, groups, metric) for row in members]
+        ends = [_ends(row, groups, metric) for row in members]
         data.append(
             {
                 "type": "bar",
@@ -58,12 +58,7 @@ def _figure(rows: Sequence[Row], groups: Sequence[Row], metric: str) -> dict[str
                 "orientation": "h",
                 "y": [row["what_if"] or TODAY for row in members],
                 "x": [None if value is None else scale * value for value in values],
-                "error_x": {
-                    "type": "data",
-                    "array": [scale * half for half in halves],
-                    "thickness": 1,
-                    "width": 3,
-                },
+                "error_x": error_bars(values, ends, scale),
                 "text": [
                     "" if value is None else _label(metric, value, row)
                     for value, row in zip(values, members, strict=True)
@@ -79,10 +74,11 @@ def _figure(rows: Sequence[Row], groups: Sequence[Row], metric: str) -> dict[str
     return {"data": data, "layout": axes}
 
 
-def _half(row: Row, groups: Sequence[Row], metric: str) -> float:
-    """Return half the 95 % interval of a row's metric; 0 if it has none."""
+def _ends(row: Row, groups: Sequence[Row], metric: str) -> tuple[float, float] | None:
+    """Return the ends of the 95 % interval of a row's metric; None if it has none."""
     if row["metric"]:
-        return float(row["half"] or 0.0)
+        is_known = row["value"] is not None and row["half"]
+        return interval_of(metric, row["value"], row["half"]) if is_known else None
     own = (
         group
         for group in groups
@@ -92,8 +88,8 @@ def _half(row: Row, groups: Sequence[Row], metric: str) -> float:
     )
     group = next(own, None)
     if group is None or group["high"] is None or metric != WAIT:
-        return 0.0
-    return float(group["high"] - group["wait_mean_s"])
+        return None
+    return group["low"], group["high"]
 
 
 def _label(metric: str, value: float, row: Row) -> str:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
 from sim.base.errors import InputError
-from sim.base.parameters import Between, Positive, check
+from sim.base.parameters import Between, NotNegative, Positive, check
 from sim.metrics import metric
 from sim.metrics.groups import split
 from sweep.grid import planner
+from sweep.grid.cluster_size import EXTRA
 from sweep.grid.goal import Goal
+from sweep.grid.machine_kinds import EXTRA_KIND
 from sweep.grid.overrides import Assignment, Interval
 from sweep.stats import FIRST_SEEDS
 from sweep.stats.metric_format import style
 
 KEYS = {
-    "target": ("metric", "at_most", "at_least", "tolerance"),
+    "target": ("metric", "at_most", "at_least", "tolerance", "nodes"),
     "search": ("metric", "cells", "seeds", "test_seeds"),
 }
+KIND, MORE = f"cluster.{EXTRA_KIND}", f"cluster.{EXTRA}"
+"""Keys of cells of a target over one kind of machines; `MORE` is an axis."""
 MIN_CELLS = 40
 """Cells of a search: with fewer no setting meets enough seeds to be told from another."""
 
@@ -32,8 +36,10 @@ class Target(Goal):
     bound: float
     is_most: bool  # `bound` is the maximum of the metric, otherwise its minimum
     tolerance: float | None  # of the answer, relative; None: one machine, or 1 % if that is more
-    low: float  # range of capacities to search
+    low: float  # range of capacities to search, or of the machines of one kind over today's
     high: float
+    # the kind of machines that is searched; None: the whole cluster. Its cells name it in the id
+    nodes: str | None = field(default=None, repr=False)
 
     def record(self) -> dict[str, Any]:
         """Return its entry of ``config.yaml``."""
@@ -141,8 +147,11 @@ def _target(values: Mapping[str, Any], lines: Assignments, defaults: Mapping[str
             "a target needs a range of capacities to search: capacity='interval(0.3,1.5)'",
             rule="interval",
         )
-    check("capacity", span.low, Positive)
+    check("target.nodes", values["nodes"], str | None)
+    check("capacity", span.low, Positive if values["nodes"] is None else NotNegative)
     lines["capacity"] = replace(capacity_line, values=(span.low, span.high))
+    if values["nodes"] is not None:
+        _search_kind(values["nodes"], lines)
     max_seeds_line = lines.pop("seeds_max", None)
     if max_seeds_line is not None and "seed" in lines:
         raise InputError("seed= lists the seeds to use: leave seeds_max= out", rule="seeds")
@@ -151,7 +160,18 @@ def _target(values: Mapping[str, Any], lines: Assignments, defaults: Mapping[str
     _seeds(lines, n_seeds)
     tolerance = None if values["tolerance"] is None else float(values["tolerance"])
     is_most = direction == "at_most"
-    return Target(names[0], float(bound), is_most, tolerance, span.low, span.high)
+    return Target(names[0], float(bound), is_most, tolerance, span.low, span.high, values["nodes"])
+
+
+def _search_kind(kind: str, lines: Assignments) -> None:
+    """Let the cells have the cluster of capacity 1 with other numbers of machines of a kind."""
+    for key in (KIND, MORE):
+        if key in lines:
+            raise InputError(f"target.nodes={kind} sets {key}: leave it out", rule="two goals")
+    text = f"target.nodes={kind}"
+    lines["capacity"] = replace(lines["capacity"], values=(1.0,))
+    lines[KIND] = Assignment(KIND, (kind,), False, "set", text)
+    lines[MORE] = Assignment(MORE, (0,), True, "set", text)
 
 
 def _search(values: Mapping[str, Any], lines: Assignments, defaults: Mapping[str, Any]) -> Search:

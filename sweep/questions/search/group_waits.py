@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
+from sim.metrics.common import POSITIVE
 from sim.workload.workload import Workload
 from sweep.execution.cell_results import CellResults
 from sweep.execution.inputs import Inputs
@@ -102,7 +103,7 @@ def rows_of(
         if key not in today:
             continue
         before = today[key]
-        mean, low, high = interval(after.wait_mean_s, is_bootstrap=is_bootstrap)
+        mean, low, high = interval(after.wait_mean_s, span=POSITIVE, is_bootstrap=is_bootstrap)
         mean_today = float(np.mean(before.wait_mean_s))
         paired = ratio(after.wait_mean_s, before.wait_mean_s, is_bootstrap=is_bootstrap)
         rows.append(

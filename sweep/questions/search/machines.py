@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
 from sweep.grid import cluster_size, clusters
+from sweep.grid.cluster_size import EXTRA
+from sweep.grid.machine_kinds import EXTRA_KIND, find_kind
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -82,6 +84,19 @@ class Machines:
         """Return the machines that a number stands for: itself, unless hundredths count."""
         return n * self.machines_per_unit
 
+    def total(self, n: int) -> float:
+        """Return the machines of the whole cluster."""
+        return self.count(n)
+
+    def labels(self, n: int) -> dict[str, Any]:
+        """Return the labels of cells with this number."""
+        return {"capacity": self.capacity(n)}
+
+    @property
+    def unit(self) -> str:
+        """Unit of a number."""
+        return "slots" if self.config["shape"] == "slots" else "machines"
+
     def _find(self, n: int) -> float:
         target = self.count(n)
         exact = target / self.full
@@ -101,3 +116,80 @@ class Machines:
         """Return the number of machines at a capacity."""
         cluster = cluster_size.at_capacity(self.config, self.full_machines, capacity)
         return cluster_size.machine_count(cluster, self.config["shape"])
+
+
+def kind_range(
+    config: Mapping[str, Any], kind: str, low: float, high: float, workload: Workload
+) -> KindMachines:
+    """Find the numbers of machines of a kind between two fractions of today's.
+
+    Those that are too few for some job are the smallest.
+    """
+    text = f"target.nodes={kind}"
+    if not isinstance(config["shape"], list):
+        raise InputError(
+            f"{text}: the cluster has no kinds of machines; leave it out, or list machines "
+            "(cluster.shape)",
+            rule="unknown kind",
+        )
+    bare = {key: value for key, value in config.items() if key not in (EXTRA, EXTRA_KIND)}
+    cluster = cluster_size.at_capacity(bare, cluster_size.full_count(workload, config), 1.0)
+    today = find_kind(cluster, kind).count
+    n_others = cluster.n_machines - today
+    first, last = (
+        max(math.ceil(low * today - _TOLERANCE), not n_others),
+        int(high * today + _TOLERANCE),
+    )
+    if first > last:
+        raise InputError(
+            f"no number of machines lies between {low:g} and {high:g} times the {today} of {kind}; "
+            "give capacity a wider interval",
+            rule="range",
+        )
+
+    def fits(n: int) -> bool:
+        try:
+            clusters.build_for(workload, {**config, EXTRA: n - today}, 1.0)
+        except InputError:
+            if n == last:
+                raise
+            return False
+        return True
+
+    fits(last)
+    candidates = range(first, last)
+    too_few = candidates[: bisect_left(candidates, True, key=fits)]
+    return KindMachines(kind, today, n_others, first, last, too_few)
+
+
+@dataclass(frozen=True)
+class KindMachines:
+    """Numbers of machines of one kind, beside all others of the cluster."""
+
+    kind: str
+    today: int
+    n_others: int
+    first: int
+    last: int
+    too_few: Collection[int]
+
+    def capacity(self, n: int) -> float:
+        """Return a number as a fraction of today's."""
+        return n / self.today
+
+    def count(self, n: int) -> float:
+        """Return the machines of the kind that a number stands for: itself."""
+        return float(n)
+
+    def total(self, n: int) -> float:
+        """Return the machines of the whole cluster."""
+        return float(self.n_others + n)
+
+    def labels(self, n: int) -> dict[str, Any]:
+        """Return the labels of cells with this number."""
+        return {"capacity": 1.0, f"cluster.{EXTRA}": n - self.today}
+
+    @property
+    def unit(self) -> str:
+        """Unit of a number."""
+        return f"{self.kind} machines"

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from sweep.questions.search.section_builder import Row, SectionPart, build_section
-from sweep.report.plots import layout, line
+from sweep.report.plots import error_bars, layout, line
 from sweep.report.section import Plot, Section
 from sweep.stats.arrange import month_text
 from sweep.stats.cell_columns import text
-from sweep.stats.metric_format import style, value_text
+from sweep.stats.metric_format import ends_text, interval_of, style, value_text
 
 Goal = Mapping[str, Any]
 
@@ -31,9 +31,13 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
     is_bootstrap = bool(config.get("bootstrap"))
     if is_bootstrap:
         sure = "; the range is its 95 % interval, as draws of the log spread"
+    kind, between = goal.get("nodes"), f"{text(goal['low'])} and {text(goal['high'])}"
+    tried = f"between capacity {between}"
+    if kind:
+        tried = f"between {between} times today's {kind}, beside all others as they are,"
     note = (
-        f"Smallest number of machines tried between capacity {text(goal['low'])} and "
-        f"{text(goal['high'])} at which the mean of {goal['metric']} over seeds is {_bound(goal)}"
+        f"Smallest number of {rows[0]['unit']} tried {tried} at which the mean of {goal['metric']} "
+        f"over seeds is {_bound(goal)}"
         f"{sure if max(row['seeds'] for row in rows) > 1 else single_seed}. Sizes in between were "
         "not tried: where a metric is not monotone, some may miss the target."
     )
@@ -41,7 +45,8 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
     def build_part(members: list[Row], _: str) -> SectionPart:
         unit = members[0]["unit"]
         has_costs = any(row.get("cost_month") is not None for row in members)
-        header = ["policy", unit, "capacity", "95 % range", "met at all tried from", goal["metric"]]
+        share = "of today's" if kind else "capacity"
+        header = ["policy", unit, share, "95 % range", "met at all tried from", goal["metric"]]
         header += ["a month"] * has_costs
         return SectionPart(
             [
@@ -53,9 +58,11 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
             [_plot(members, goal, numbers, baseline)],
         )
 
-    title = f"{TITLE} with {goal['metric']} {_bound(goal)}"
+    heading = f"Fewest {kind} machines" if kind else TITLE
+    title = f"{heading} with {goal['metric']} {_bound(goal)}"
     bound = title.partition(" with ")[2]
-    question = f"What is the smallest cluster on which {{jobs}} have {bound}, by policy?"
+    size = f"the smallest number of {kind} machines with" if kind else "the smallest cluster on"
+    question = f"What is {size} which {{jobs}} have {bound}, by policy?"
     template = Section("targets", title, (), notes=(note,), is_answer=True, question=question)
     return build_section(template, rows, ["trace"], build_part)
 
@@ -132,12 +139,12 @@ def _cheapest(rows: Sequence[Row]) -> list[str]:
 def _entries(row: Row, goal: Goal, has_costs: bool, is_bootstrap: bool) -> tuple[str, ...]:
     machines = row["status"] if row["machines"] is None else text(round(row["machines"], 4))
     machines = f"≤ {machines}" if row["status"] == "always" else machines
-    ends = [f"{end:.4g}" if end is not None else "?" for end in (row["low"], row["high"])]
-    span = f"({ends[0]}, {ends[1]}]" if row["status"] == "met" or not row["is_sure"] else ""
+    limits = [f"{end:.4g}" if end is not None else "?" for end in (row["low"], row["high"])]
+    span = f"({limits[0]}, {limits[1]}]" if row["status"] == "met" or not row["is_sure"] else ""
     safe = "" if row["machines_safe"] is None else text(round(row["machines_safe"], 4))
     capacity = "" if row["capacity"] is None else f"{row['capacity']:.4g}"
-    half = math.nan if row["value_low"] is None else row["value"] - row["value_low"]
-    value = "" if row["value"] is None else _value(goal, row["value"], half)
+    ends = (math.nan if row[end] is None else row[end] for end in ("value_low", "value_high"))
+    value = "" if row["value"] is None else ends_text(goal["metric"], row["value"], *ends)
     counts = f"{row['seeds']}", f"{row['cells']}"
     cost = (month_text(row["cost_month"] or 0.0).removesuffix(" a month"),) * has_costs
     machines += "?" * (not row["is_sure"] and not is_bootstrap)
@@ -157,7 +164,6 @@ def _plot(
         drawn = line(number, row["policy"] == baseline)
         symbol = drawn["marker"]["symbol"]
         symbols = [symbol if probe["is_met"] else f"{symbol}-open" for probe in probes]
-        halves = [None if p["half"] is None else scale * p["half"] for p in probes]
         data.append(
             {
                 "type": "scatter",
@@ -165,7 +171,9 @@ def _plot(
                 "meta": number,
                 "x": [round(probe["machines"], 6) for probe in probes],
                 "y": [scale * probe["mean"] for probe in probes],
-                "error_y": {"type": "data", "array": halves, "thickness": 1, "width": 3},
+                "error_y": error_bars(
+                    [p["mean"] for p in probes], [_ends(goal, p) for p in probes], scale
+                ),
                 **drawn,
                 "marker": {"size": 8, "symbol": symbols},
             }
@@ -219,8 +227,13 @@ def _machines(row: Row, column: str) -> str:
     return f"{number} {row['unit'].removesuffix('s') if number == '1' else row['unit']}"
 
 
-def _value(goal: Goal, value: float, half: float = math.nan) -> str:
-    return value_text(goal["metric"], value, half)
+def _ends(goal: Goal, probe: Row) -> tuple[float, float] | None:
+    half = probe["half"]
+    return None if half is None else interval_of(goal["metric"], probe["mean"], half)
+
+
+def _value(goal: Goal, value: float) -> str:
+    return value_text(goal["metric"], value)
 
 
 def _bound(goal: Goal) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.metrics.common import UNBOUNDED, Span
 from sweep.execution.cell_results import CellResults
 from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count, note
@@ -27,8 +28,8 @@ from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, build_policy
 from sweep.grid.request import Request
 from sweep.questions.search.files import TARGETS
-from sweep.questions.search.goals import Target
-from sweep.questions.search.machines import Machines, machine_range
+from sweep.questions.search.goals import MORE, Target
+from sweep.questions.search.machines import KindMachines, Machines, kind_range, machine_range
 from sweep.questions.search.threshold_search import (
     Probe,
     ThresholdResult,
@@ -38,7 +39,7 @@ from sweep.questions.search.threshold_search import (
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES, text
 from sweep.stats.done_jobs import FAILED, is_of_done_jobs
-from sweep.stats.metric_format import value_text
+from sweep.stats.metric_format import style, value_text
 
 N_FIRST = 5, 33
 """Smallest and largest number of first probes of a search."""
@@ -73,12 +74,16 @@ SCHEMA = pa.schema(
 )
 
 
+SIZE = ("capacity", MORE)
+"""Labels by which the cells of a search differ."""
+
+
 @dataclass
 class _Case:
     """A policy on a trace, and its threshold search."""
 
     cell: Cell
-    machines: Machines
+    machines: Machines | KindMachines
     search: ThresholdSearch
     jobs_failed: dict[int, float] = field(default_factory=dict)  # mean share, by probe
 
@@ -112,15 +117,18 @@ class TargetSearches:
 
     def _order(self, cell: Cell) -> Any:
         """Return a cell's sort key: policy, trace and settings, then capacity, then seed."""
-        case_index = [search_key(case.cell, "capacity") for case in self._cases].index(
-            search_key(cell, "capacity")
+        case_index = [search_key(case.cell, *SIZE) for case in self._cases].index(
+            search_key(cell, *SIZE)
         )
-        return case_index, cell.capacity, self._seeds.index(cell.seed)
+        size = cell.capacity, cell.labels.get(MORE) or 0
+        return case_index, *size, self._seeds.index(cell.seed)
 
     def _all_cases(self, inputs: Inputs) -> list[_Case]:
         """Build a search for each policy, trace and setting of the grid."""
-        cases, machines_by_world, goal = [], dict[str, Machines](), self._goal
-        axes = self.request.axes | {"capacity": (goal.high,), "seed": self._seeds[:1]}
+        cases, goal = [], self._goal
+        machines_by_world: dict[str, Machines | KindMachines] = {}
+        high = goal.high if goal.nodes is None else 1.0
+        axes = self.request.axes | {"capacity": (high,), "seed": self._seeds[:1]}
         first_cells = self._points.grid(axes, is_strict=True)
         self.is_fixed = self._points.is_fixed
         if self.is_fixed and len(self._seeds) > 1:
@@ -132,8 +140,12 @@ class TargetSearches:
             name = inputs.workload_id(cell)
             world = canonical([name, cell.cluster])
             if world not in machines_by_world:
-                function = partial(machine_range, cell.cluster, goal.low, goal.high)
-                machines_by_world[world] = inputs.query(name, function)
+                ends = goal.low, goal.high
+                machines_by_world[world] = (
+                    inputs.query(name, partial(machine_range, cell.cluster, *ends))
+                    if goal.nodes is None
+                    else inputs.query(name, partial(kind_range, cell.cluster, goal.nodes, *ends))
+                )
             machines = machines_by_world[world]
             cheap = MAX_TASKS // (seeds[0] * max(1, inputs.describe(name)["n_tasks"]))
             n_first = min(max(cheap, N_FIRST[0]), N_FIRST[1])
@@ -161,7 +173,7 @@ class TargetSearches:
                 if n not in search.probes and n in machines.too_few:
                     search.record_miss(n, "too few", is_sure=True)
             cells = {
-                n: self._points.cells(case.cell, self._seeds[:k], capacity=machines.capacity(n))
+                n: self._points.cells(case.cell, self._seeds[:k], **machines.labels(n))
                 for n, k in probes
                 if n not in search.probes or not search.probes[n].is_done
             }
@@ -186,7 +198,8 @@ class TargetSearches:
         result, labels = case.search.result(), case.cell.labels
         probes = {n: probe for n, probe in sorted(case.search.probes.items()) if probe.values}
         shown = probes.get(case.search.high if result.threshold is None else result.threshold)
-        value = (None,) * 3 if shown is None else map(_finite, self._interval(shown))
+        span = style(self._goal.metric).span
+        value = (None,) * 3 if shown is None else map(_finite, self._interval(shown, span))
         ends = {"": result.threshold, "low": result.low, "high": result.high, "safe": result.safe}
         names = {"": ("capacity", "machines"), "safe": ("capacity_safe", "machines_safe")}
         row: dict[str, Any] = {}
@@ -198,14 +211,14 @@ class TargetSearches:
         return row | {
             "policy": labels["policy"],
             "trace": labels["trace"],
-            "settings": settings_text(labels, AXES),
+            "settings": settings_text(labels, (*AXES, MORE)),
             "target": self._goal.words,
             "status": result.status,
             "machines_most": case.machines.count(case.search.high),  # of the range
-            "unit": _unit(case),
+            "unit": case.machines.unit,
             "cost_month": None
-            if row["machines"] is None
-            else cost_month(case.cell.cluster, row["machines"]),
+            if result.threshold is None
+            else cost_month(case.cell.cluster, case.machines.total(result.threshold)),
             "seeds": max((len(probe.values) for probe in probes.values()), default=0),
             "cells": sum(len(probe.values) for probe in probes.values()),
             **dict(zip(("value", "value_low", "value_high"), value, strict=True)),
@@ -219,8 +232,8 @@ class TargetSearches:
             ],
         }
 
-    def _interval(self, probe: Probe) -> tuple[float, float, float]:
-        return interval(probe.values, is_bootstrap=self._is_bootstrap)
+    def _interval(self, probe: Probe, span: Span = UNBOUNDED) -> tuple[float, float, float]:
+        return interval(probe.values, span=span, is_bootstrap=self._is_bootstrap)
 
     def _notes(self, case: _Case, result: ThresholdResult) -> list[str]:
         """Write remarks: failed cells, too few seeds, a metric that is not monotone, large jobs."""
@@ -259,16 +272,14 @@ class TargetSearches:
             notes.append(f"{share} of the jobs fail with {count_text(shown)} and are not counted")
         if small:
             n = next(n for n in range(max(small), case.search.high + 1) if n not in too_few)
-            notes.append(f"its largest job needs {count_text(n)} {_unit(case)}")
+            number, unit = count_text(n), case.machines.unit
+            one_unit = unit.removesuffix("s") if number == "1" else unit
+            notes.append(f"its largest job needs {number} {one_unit}")
         return notes
 
 
-def _unit(case: _Case) -> str:
-    return "slots" if case.cell.cluster["shape"] == "slots" else "machines"
-
-
 def _probe(
-    machines: Machines, n: int, probe: Probe, ends: tuple[float, float, float]
+    machines: Machines | KindMachines, n: int, probe: Probe, ends: tuple[float, float, float]
 ) -> dict[str, Any]:
     mean, low, _ = ends
     return {

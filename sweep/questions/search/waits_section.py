@@ -74,8 +74,9 @@ def build(rows: Sequence[Row], groups: Sequence[Row]) -> Section:
         return SectionPart(group_sentences(own, members), header, _table(members, changes))
 
     note = (
-        "mean wait of the jobs that start, with the change against today; partitions are those in "
-        "which the log has a job"
+        "mean wait of the jobs that start, with the change against today and its 95 % interval "
+        "over seeds; width is the CPUs that a job holds at once; partitions are those in which the "
+        "log has a job"
     )
     template = Section("what-if-groups", "Mean waits by group", (), notes=(note,))
     return build_section(template, groups, [*PLACE], build_part, n_always=1)
@@ -113,7 +114,7 @@ def _first(by_change: Mapping[str, Row]) -> Row:
 def _entry(row: Row | None) -> str:
     if row is None:
         return "–"
-    percent = f" ({_percent(row['change'])})" if row["change"] else ""
+    percent = f" ({_change_percent(row)})" if row["change"] else ""
     return f"{value_text(METRIC, row['wait_mean_s'])}{percent}"
 
 
@@ -132,11 +133,16 @@ def _beside(row: Row) -> str:
     text += f", today {_today(row)}"
     if row["change"] is None:
         return text
+    return f"{text} ({_change_percent(row)})"
+
+
+def _change_percent(row: Row) -> str:
+    """Write the change and its interval, ``−82 % [−83, −80]``."""
     change = _percent(row["change"])
     if row["change_low"] is not None and row["change_low"] < row["change_high"]:
         ends = (_percent(row[name]).removesuffix(" %") for name in ("change_low", "change_high"))
         change += f" [{', '.join(ends)}]"
-    return f"{text} ({change})"
+    return change
 
 
 def _today(row: Row) -> str:

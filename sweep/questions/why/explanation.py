@@ -148,10 +148,10 @@ class Explanation:
         """Facts of the compared jobs."""
         table = job_facts.facts(self.splitters[0].attempts.run.workload).take(self.jobs)
         users, queues = (table[name].to_pylist() for name in ("user", "queue"))
-        numbers = (table[name].to_numpy() for name in ("width", "work_s"))
-        width, work_s = (values.astype(np.float64) for values in numbers)
+        numbers = (table[name].to_numpy() for name in ("n_tasks", "work_s"))
+        n_tasks, work_s = (values.astype(np.float64) for values in numbers)
         submit_s = self.splitters[0].attempts.run.job_submit[self.jobs] + self.origin_s
-        return Facts(width, work_s, submit_s, users, queues)
+        return Facts(n_tasks, work_s, submit_s, users, queues)
 
     @property
     def origin_s(self) -> float:

@@ -1,6 +1,6 @@
 """Natural group of jobs on which a loss falls.
 
-Groups are jobs of a width or work of at least, or at most, some round number (1, 2 or 5 times a
+Groups are jobs whose tasks or work are at least, or at most, some round number (1, 2 or 5 times a
 power of ten); those of one user or queue; and those submitted in some of ten equal periods that
 follow each other. Of the groups of at most half of the jobs that make at least half of the loss,
 taken is the one whose share of the loss exceeds its share of the jobs the most, by at least a
@@ -29,7 +29,7 @@ STEPS = (1, 2, 5)
 class Facts:
     """Facts of the jobs that are compared, N rows."""
 
-    width: F8
+    n_tasks: F8
     work_s: F8
     submit_s: F8
     user: Sequence[str]
@@ -105,7 +105,7 @@ def candidates(facts: Facts, loss_s: F8) -> Iterator[Group]:
 
 
 def _named(facts: Facts) -> Iterator[tuple[str, str, Mask]]:
-    numbers = (("width", facts.width, "task"), ("work", facts.work_s, "s of work"))
+    numbers = (("tasks", facts.n_tasks, "task"), ("work", facts.work_s, "s of work"))
     for by, values, unit in numbers:
         bounds = _round_numbers(values)
         names = [f"{b:,.12g} {unit}{'s' * (unit == 'task' and b != 1)}" for b in bounds]

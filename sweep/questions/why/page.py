@@ -41,8 +41,12 @@ STYLES = {
     splits.SHARE: "r-share",
     splits.PIECES: "r-pieces",
     splits.CLOSED: "r-closed",
+    splits.CAP: "r-limit",
+    splits.BLOCKED: "r-order",
+    splits.RESERVED: "r-order",
     splits.ORDER: "r-order",
-    splits.OTHER: "r-other",
+    splits.GANG_SLOTS: "r-other",
+    splits.DEVICE_PARTS: "r-other",
 }
 TERMS = {
     splits.RUNNING: "A task of its chain ran.",
@@ -55,9 +59,14 @@ TERMS = {
     "no R": "No machine that it may use had enough of R for a task, or all had for its gang.",
     splits.PIECES: "There was enough of each resource, but not together on a machine.",
     splits.CLOSED: "It would have fit on machines out of service, or reserved for others.",
-    splits.ORDER: "There was room, and it was not started: others went first in the order, "
-    "or a cap or a reservation held it.",
-    splits.OTHER: "The run does not tell: some gangs hold room that is not recorded.",
+    splits.CAP: "Its user, account or another group used all that a cap of the cluster lets it.",
+    splits.BLOCKED: "There was room, and in strict order it waited for the first, which did not "
+    "fit.",
+    splits.RESERVED: "There was room, and a reservation or a plan of jobs in front kept it.",
+    splits.ORDER: "There was room, and it was not started: others went first in the order.",
+    splits.GANG_SLOTS: "The run does not tell: some gangs hold room that is not recorded.",
+    splits.DEVICE_PARTS: "The run does not tell: which parts of devices were in use is not "
+    "recorded.",
 }
 
 
@@ -102,7 +111,8 @@ def notes(why: Explanation, shown: Sequence[JobRow]) -> list[str]:
             f"{left_out:,} of {why.n_jobs:,} jobs are not done under both policies: left out."
         )
     waits = sum(split.wait_s for row in shown for split in row.splits)
-    unknown = sum(split.seconds.get(splits.OTHER, 0.0) for row in shown for split in row.splits)
+    every = [split.seconds for row in shown for split in row.splits]
+    unknown = sum(seconds.get(name, 0.0) for seconds in every for name in splits.UNTOLD)
     if unknown:
         lines.append(
             f"{percent(unknown / waits)} of the waits of the jobs below has no known reason."
@@ -226,7 +236,7 @@ def _facts(row: JobRow) -> list[str]:
     facts, known = row.facts(), row.why.facts
     named = {"user": known.user, "queue": known.queue}
     words = [f"{name} {facts[name]}" for name, all_of in named.items() if len({*all_of}) > 1]
-    words.append(f"{facts['width']:,} task{'s' * (facts['width'] != 1)}")
+    words.append(f"{facts['n_tasks']:,} task{'s' * (facts['n_tasks'] != 1)}")
     words.append(f"{seconds(facts['work_s'])} of work")
     if "estimate_s" in facts:
         words.append(f"estimated as {seconds(facts['estimate_s'])}")

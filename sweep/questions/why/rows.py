@@ -91,7 +91,7 @@ class JobRow:
         return {
             "job_id": self.job_id,
             **{name: value for name, value in known.items() if value},
-            "width": int(facts.width[k]),
+            "n_tasks": int(facts.n_tasks[k]),
             "work_s": float(facts.work_s[k]),
             **{name: value for name, value in numbers.items() if not np.isnan(value)},
             "submit_s": float(facts.submit_s[k]),

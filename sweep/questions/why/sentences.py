@@ -6,13 +6,17 @@ from sweep.questions.why.explanation import N_LOOKED_AT, Explanation, Focus
 from sweep.questions.why.fronts import BEFORE, EARLIER, LATER, OWN
 from sweep.questions.why.splits import (
     AGAIN,
+    BLOCKED,
+    CAP,
     CLOSED,
+    DEVICE_PARTS,
+    GANG_SLOTS,
     LAG,
     LIMIT,
     ORDER,
-    OTHER,
     PIECES,
     PILOTS,
+    RESERVED,
     RUNNING,
     SHARE,
     UNRELEASED,
@@ -26,8 +30,12 @@ SHORT = {
     SHARE: "queue's share",
     PIECES: "one piece",
     CLOSED: "closed nodes",
+    CAP: "a cap",
+    BLOCKED: "the first",
+    RESERVED: "kept room",
     ORDER: "a turn",
-    OTHER: "not told",
+    GANG_SLOTS: "not told",
+    DEVICE_PARTS: "not told",
 }
 """Reasons in a word or two, for a narrow column."""
 WORDS = {
@@ -40,8 +48,12 @@ WORDS = {
     SHARE: "the queue's share",
     PIECES: "room in one piece",
     CLOSED: "machines out of service or reserved",
+    CAP: "a cap of the cluster",
+    BLOCKED: "the first in strict order, while there was room",
+    RESERVED: "room that was kept for jobs in front",
     ORDER: "a turn, while there was room",
-    OTHER: "what the run does not tell",
+    GANG_SLOTS: "what gangs hold, which the run does not tell",
+    DEVICE_PARTS: "parts of devices, of which the run does not tell",
 }
 """Reasons in words after "for"."""
 FRONT_WORDS = {

@@ -14,8 +14,12 @@ share         its queue's hard share of the cluster is in use
 no R          no machine that it may use has enough of R for a task, or all have for its gang
 in pieces     there is enough of each resource, but not together on a machine
 closed        it would fit on machines that are out of service, or reserved for others
-order         it would fit, and is not started: others go first, or a cap or reservation holds it
-other         it would fit as far as the run tells, which does not tell all that some gangs hold
+cap           its user, account or another group uses all that a cap of the cluster lets it
+blocked       it would fit: in strict order it waits for the first, which does not fit
+reserved      it would fit: a reservation or a plan of jobs in front keeps the room
+order         it would fit, and is not started: others go first
+gang slots    it would fit as far as the run tells, which does not tell what some gangs hold
+device parts  it would fit as far as the run tells, which does not tell which parts are in use
 ============  ====================================================================================
 """
 
@@ -29,10 +33,11 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I8, Mask
 from sim.cluster.classes import PARTS
-from sim.engine.plan import NO_LIMIT
+from sim.engine.plan import NO_LIMIT, Fit
 from sweep.questions.why import fronts
 from sweep.questions.why.attempts import Attempts, simple_gangs
 from sweep.questions.why.bounds import Bounds, BoundsOfJobs
+from sweep.questions.why.caps import Caps
 from sweep.questions.why.chains import PARENT, PARTNER, SUBMISSION, Link, chain
 from sweep.questions.why.room import Request, Room
 from sweep.questions.why.shares import Shares
@@ -40,7 +45,13 @@ from sweep.questions.why.steps import Steps, from_changes, grid
 
 RUNNING, AGAIN = "running", "run again"
 UNRELEASED, LAG, PILOTS, LIMIT, SHARE = "not released", "lag", "pilots", "limit", "share"
-PIECES, CLOSED, ORDER, OTHER = "in pieces", "closed", "order", "other"
+PIECES, CLOSED, CAP = "in pieces", "closed", "cap"
+BLOCKED, RESERVED, ORDER = "blocked", "reserved", "order"
+GANG_SLOTS, DEVICE_PARTS = "gang slots", "device parts"
+TURNS = (BLOCKED, RESERVED, ORDER)
+"""Reasons of a wait while there is room."""
+UNTOLD = (GANG_SLOTS, DEVICE_PARTS)
+"""Reasons of a wait of which the run does not tell whether there is room."""
 
 
 @dataclass
@@ -77,7 +88,8 @@ class Splitter:
 
     def __init__(self, attempts: Attempts) -> None:
         self.attempts = attempts
-        self._room, self._shares = Room(attempts), Shares(attempts)
+        self._room, self._shares, self._caps = Room(attempts), Shares(attempts), Caps(attempts)
+        self._turn = _turn(attempts)
         self._bounds = BoundsOfJobs(attempts)
         self._unsure = _unsure(attempts)
         self._known: dict[int, Split] = {}
@@ -129,7 +141,7 @@ class Splitter:
         request = self._room.request(job, stage, n)
         steps = self._room.steps(request)
         released, opened = self._back(job, link)
-        curves = [*steps, *bounds, *self._shares.use(job), self._unsure]
+        curves = [*steps, *bounds, *self._shares.use(job), *self._caps.use(job), self._unsure]
         times = grid(curves, (released, opened), *span)
         begins_s, spans = times[:-1], np.diff(times)
         short = _short(steps, request, begins_s)
@@ -137,11 +149,14 @@ class Splitter:
         if n > 1 and _is_unequal(self.attempts, job):
             is_unsure[:] = True
             short[:] *= int(steps[-2].values[0]) >= n  # the empty machines hold other slots
-        reason = np.where(is_unsure, OTHER, ORDER).astype(object)
+        untold = DEVICE_PARTS if _has_parts(self.attempts) else GANG_SLOTS
+        reason = np.where(is_unsure, untold, self._turn).astype(object)
+        demand = np.array(request.demand) * n
+        reason[self._caps.is_over(job, demand, begins_s) & ~is_unsure] = CAP
         reason[steps[-1].values_at(begins_s) < n] = CLOSED
         for bits in np.unique(short[short > 0]).tolist():
             reason[short == bits] = self._shortage(bits)
-        reason[self._shares.is_over(job, np.array(request.demand) * n, begins_s)] = SHARE
+        reason[self._shares.is_over(job, demand, begins_s)] = SHARE
         running, started = bounds.running.values_at(begins_s), bounds.started.values_at(begins_s)
         reason[_binds(bounds.limit.values_at(begins_s), running)] = LIMIT
         reason[_binds(bounds.gate.values_at(begins_s), started)] = PILOTS
@@ -171,7 +186,12 @@ class Splitter:
             weight = _weight(0, request)
             sharing = fronts.holders(a, job, host, weight, times, reason == SHARE, rows)
             fronts.add(split.behind, sharing)
-        fronts.add(split.behind, fronts.next_placed(a, job, times, reason == ORDER))
+        if (reason == CAP).any():
+            rows = self._caps.members(job)[a.job]
+            every, weight = np.ones(len(host), np.bool_), _weight(0, request)
+            capped = fronts.holders(a, job, every, weight, times, reason == CAP, rows)
+            fronts.add(split.behind, capped)
+        fronts.add(split.behind, fronts.next_placed(a, job, times, np.isin(reason, TURNS)))
 
     def _back(self, job: int, link: Link) -> tuple[float, float]:
         """Return when a job is released, and when the stage of an attempt opens; -inf if before."""
@@ -220,21 +240,38 @@ def _is_unequal(a: Attempts, job: int) -> bool:
     return bool((demand != demand[0]).any() or (classes != classes[0]).any())
 
 
+def _turn(a: Attempts) -> str:
+    """Return the reason of a wait while there is room, by what the policy does for the first."""
+    plan = a.captured.plan
+    if plan.replan is not None or plan.reservations > 0:
+        return RESERVED
+    if plan.fit in (Fit.STRICT, Fit.PER_CLASS) and a.run.cluster.queue_mode != "quota":
+        return BLOCKED
+    return ORDER
+
+
+def _has_parts(a: Attempts) -> bool:
+    """Tell whether tasks take parts of devices."""
+    columns, cluster = a.columns, a.run.cluster
+    if not cluster.devices or cluster.devices not in columns.resources:
+        return False
+    device = columns.resources.index(cluster.devices)
+    demand = columns.stage_demand[:, device] * columns.quantum[device]
+    return bool((demand % 1 > 0).any())
+
+
 def _unsure(a: Attempts) -> Steps:
     """Return whether the room of a run is not fully known, over time.
 
     Which slots a gang holds for no task is not recorded, nor the parts of devices.
     """
-    columns, cluster = a.columns, a.run.cluster
+    columns = a.columns
     is_known = simple_gangs(columns, a.job, a.placed_s, a.end_s, a.reason)
     is_unknown = (columns.job_min_tasks > 1) & ~is_known & (np.diff(a.job0) > 0)
     rows = [a.rows_of(job) for job in np.flatnonzero(is_unknown).tolist()]
     begin = [float(a.placed_s[own].min()) for own in rows]
     end = [float(a.end_s[own].max()) for own in rows]
-    if cluster.devices:
-        device = columns.resources.index(cluster.devices)
-        demand = columns.stage_demand[:, device] * columns.quantum[device]
-        if (demand % 1 > 0).any():
-            begin, end = [-np.inf], [np.inf]
+    if _has_parts(a):
+        begin, end = [-np.inf], [np.inf]
     ones = np.ones(len(begin), np.int64)
     return from_changes(np.array(begin, np.float64), np.array(end, np.float64), ones)

@@ -88,7 +88,7 @@ def _lines(title: str, rows: list[JobRow], named: list[str]) -> list[tuple[str, 
             (
                 fact["job_id"],
                 *(fact.get(name, "") for name in named),
-                f"{fact['width']:,}",
+                f"{fact['n_tasks']:,}",
                 seconds(fact["work_s"]),
                 seconds(fact["jct_s"]),
                 seconds(fact["jct_other_s"]),

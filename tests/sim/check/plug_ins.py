@@ -29,6 +29,15 @@ class Mine(Policy):
 GOOD_POLICY = ("", "plan.set_jobs(key=-jobs.job_priority * self.weight)")
 GOOD_POLICY_MORE = 'knows = Knows(values="declared")'
 
+COUNTS_STARTS = """
+    events = Event.JOB_ARRIVED | Event.JOB_DONE
+
+    def react(self, memory, batch, world, plan):
+        started = world.view["started"]
+        if (started < memory)[world.columns.job_min_tasks > 0].any():
+            raise ValueError("a gang has stopped")
+        memory[:] = started
+"""
 BROKEN_POLICIES = {
     "raises": ("", "1 / 0", r"raises ZeroDivisionError: .*\(\w+\.py:23\)"),
     "nan": ("", "plan.set_jobs(key=np.full(n, np.nan))", "raises PolicyError.*NaN"),
@@ -63,6 +72,30 @@ BROKEN_POLICIES = {
         "conserves_work = False",
     ),
 }
+
+ONE_WORLD = {
+    "two_resources": (
+        "",
+        "[{'cpu': 1.0, 'mem': 0.5}[name] for name in jobs.resources]",
+        "jobs on machines with GPUs and partitions.*KeyError: 'gpu'",
+    ),
+    "no_partitions": (
+        "",
+        "plan.set_jobs(key=np.array([{'': 0.0}[jobs.partitions[p]] for p in jobs.job_partition]))",
+        "jobs on machines with GPUs and partitions.*KeyError: 'gpu'",
+    ),
+    "gpus_to_come": (
+        "",
+        "gpus = jobs.stage_demand_f[:, 2:].sum(); plan.set_jobs(key=np.cos(gpus * np.arange(n)))",
+        "declares demands='declared'.*tasks of jobs on machines with GPUs and partitions start",
+    ),
+    "counts_starts": (
+        COUNTS_STARTS,
+        "return np.zeros(n)",
+        "a run of gangs that are preempted on machines.*raises ValueError: a gang has stopped",
+    ),
+}
+"""Policies whose fault shows in one kind of world alone, and what each of the sentences says."""
 
 HASH_ORDER = (
     "plan.set_jobs(key=np.array([hash(jobs.user_names[u]) % 97 for u in jobs.job_user], float))"

@@ -14,6 +14,7 @@ import sim
 from sim.check import check_module, repeat
 from sim.cli.main import main
 from tests.sim.check import plug_ins
+from tests.sim.check.plug_ins import ONE_WORLD
 
 ROOT = Path(sim.__file__).parents[1]
 SAMPLE = "3.5\n2\n-1\n7.25\n"
@@ -96,6 +97,19 @@ def test_a_broken_policy_is_named(name, write):
     more, body, match = plug_ins.BROKEN_POLICIES[name]
     broken = "\n".join(broken_of(write(name, policy_text(name, more, body))))
     assert_match(match, broken)
+
+
+@pytest.mark.usefixtures("without_processes")
+@pytest.mark.parametrize(
+    "name",
+    [n if n == "two_resources" else pytest.param(n, marks=pytest.mark.long) for n in ONE_WORLD],
+)
+def test_worlds_with_gpus_partitions_and_preemption_find_what_no_other_does(name, write):
+    more, body, match = ONE_WORLD[name]
+    sentences = broken_of(write(name, policy_text(name, more, body)))
+    assert sentences
+    for sentence in sentences:
+        assert_match(match, sentence)
 
 
 @pytest.mark.long

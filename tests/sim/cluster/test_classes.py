@@ -79,6 +79,7 @@ def test_tasks_that_fit_no_machine_are_refused():
         ("T4", "several kinds are a list"),
         ([3], "kind 0 of the machines must be a mapping"),
         ([{"class": "a"}], "has no resource"),
+        ([{"class": "a", "devices": {"gpu": 0}}], "has no resource"),
         ([{"cpu": 0}], "cpu"),
         ([{"cpu": 1, "count": 1.5}], "count"),
         ([{"cpu": 1, "class": "a|b"}], "must not contain '|'"),
@@ -95,6 +96,12 @@ def test_kinds_that_are_none_are_refused(kinds, text):
     with pytest.raises(InputError) as caught:
         sim.Cluster.mixed(kinds)
     assert text in str(caught.value)
+
+
+def test_machines_may_have_devices_alone():
+    cluster = sim.Cluster.mixed([{"count": 2, "devices": {"gpu": 4}}, {"cpu": 8}])
+    assert (cluster.resources, cluster.devices) == (("gpu", "cpu"), "gpu")
+    assert cluster.capacity.tolist() == [[4, 0], [4, 0], [0, 8]]
 
 
 def test_devices_are_not_overbooked():

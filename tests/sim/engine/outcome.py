@@ -54,7 +54,7 @@ def run_kernel(workload, cluster, policy) -> tuple[sim.Result, dict[str, Any]]:
     stopped = run.stopped
     values = (stopped.stop_s, stopped.task, stopped.machine, stopped.start_s)
     reasons = run.stops["reason"].to_pylist()
-    stops = [*zip(*(v.tolist() for v in values), reasons, strict=True)]
+    stops = [*zip(*(v.tolist() for v in values), reasons, stopped.kept_s.tolist(), strict=True)]
     return run, _outcome(run, stops, spy, policy, cluster)
 
 

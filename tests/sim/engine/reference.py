@@ -54,8 +54,8 @@ def simulate(
     if run.task_placed is not None:
         run.task_placed = run.task_placed + zero_s
     run.stopped = [
-        (stop + zero_s, task, machine, start + zero_s, why)
-        for stop, task, machine, start, why in run.stopped
+        (stop + zero_s, task, machine, start + zero_s, why, kept_s)
+        for stop, task, machine, start, why, kept_s in run.stopped
     ]
     return run
 
@@ -122,7 +122,7 @@ class _Run(
         self.task_start = np.full(n_tasks, np.nan)
         self.task_finish = np.full(n_tasks, np.nan)
         self.task_machine = np.full(n_tasks, -1, "i4")
-        self.stopped = []  # attempts: (stop, task, machine, start, reason)
+        self.stopped = []  # attempts: (stop, task, machine, start, reason, kept s)
         self.running = []  # (end, task, stage, machine, among first k, held)
         self.submitted = []  # jobs in the order of submission
         self._init_releases(cluster)
@@ -523,9 +523,9 @@ class _Run(
         _, task, g, machine, first, in_held_slot = entry
         j = int(self.c.stage_job[g])
         start = float(self.task_start[task])
+        kept_s = self._follow_work(entry, reason)
         if start < self.now or reason in ("failed", "input lost"):
-            self.stopped.append((self.now, task, machine, start, reason))
-        self._follow_work(entry, reason)
+            self.stopped.append((self.now, task, machine, start, reason, kept_s))
         self.running.remove(entry)
         self.task_started[task] = False
         self.view["stage_started"][g] -= 1
@@ -535,6 +535,13 @@ class _Run(
         self.view["running"][j] -= 1
         self.view["started"][j] -= 1
         self._forget_launch(j, task)
+        failed = reason in ("failed", "input lost")
+        if (
+            start == self.now == self.view["start"][j]
+            and self.view["started"][j] == 0
+            and not failed
+        ):
+            self.starts[j], self.view["start"][j] = [], np.nan  # it never ran
         self.first_started[j] -= first
         self._leave(task, g, machine, in_held_slot)
         self._note_running(j)
@@ -565,7 +572,7 @@ class _Run(
         g = int(np.searchsorted(c.stage_task0, lost, side="right")) - 1
         j = int(c.stage_job[g])
         start, end = float(self.task_start[lost]), float(self.task_finish[lost])
-        self.stopped.append((end, lost, int(self.task_machine[lost]), start, "output lost"))
+        self.stopped.append((end, lost, int(self.task_machine[lost]), start, "output lost", 0.0))
         self.task_done[lost] = self.task_started[lost] = False
         view["stage_started"][g] -= 1
         self.rerun.add(lost)

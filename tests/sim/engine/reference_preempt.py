@@ -41,13 +41,15 @@ class Preempting:
     def _restart_s(self, task, g):
         return float(self.c.job_restart[self.c.stage_job[g]]) if self.restarts_task[task] else 0.0
 
-    def _ran_s(self, entry):
+    def _elapsed_s(self, entry):
         _, task, g, machine, _, _ = entry
         rate, left, since = self.progress[task]
         if since <= self.now:
             left = max(0.0, left - rate * self._done_since(since))
-        ran = self._work_s(task, g, machine)[1] + self._restart_s(task, g) - left
-        return max(0.0, ran - self._restart_s(task, g))
+        return self._work_s(task, g, machine)[1] + self._restart_s(task, g) - left
+
+    def _ran_s(self, entry):
+        return max(0.0, self._elapsed_s(entry) - self._restart_s(entry[1], entry[2]))
 
     def _saved_s(self, entry, interval):
         ran = self._ran_s(entry)
@@ -56,22 +58,27 @@ class Preempting:
         return min(ran, math.floor(ran / interval + 1e-9) * interval)
 
     def _follow_work(self, entry, reason):
+        """Keep the work of an attempt that is stopped; return how much of its time that is, s."""
         _, task, g, machine, _, _ = entry
         j = int(self.c.stage_job[g])
         if reason in ("failed", "input lost"):
             self._lose_work(task)
-            return
+            return 0.0
         if reason in ("timeout", "cancelled"):
-            return
+            return 0.0
         suspends = reason == "preempted" and self._when(j) == WhenPreempted.SUSPEND
         saved = self._saved_s(entry, 0.0 if suspends else float(self.c.job_checkpoint[j]))
         left, seconds = self._work_s(task, g, machine)
+        kept_s = 0.0
         if saved > 0.0:
+            share = saved / self._elapsed_s(entry)
+            kept_s = (self.now - float(self.task_start[task])) * share
             self.kept_s[task] += min(left, saved * (left / seconds))
         if not suspends:
             self.restarts_task[task] |= float(self.task_start[task]) < self.now
         elif saved > 0.0:
             self.restarts_task[task] = False
+        return kept_s
 
     def _lose_work(self, task):
         self.kept_s[task], self.restarts_task[task] = 0.0, False

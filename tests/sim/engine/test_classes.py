@@ -81,6 +81,15 @@ def test_a_job_that_waits_for_a_class_does_not_block_others(name):
     assert starts(jobs, policies.build(name))[:3] == [0.0, 10.0, 2.0]
 
 
+def test_machines_of_devices_alone():
+    kinds = [{"class": "a", "count": 2, "devices": {"gpu": 2}}, {"devices": {"gpu": 1}}]
+    jobs = [
+        {"submit_s": 0.0, "stages": [{"durations_s": [4.0], "demand": {"gpu": gpus}}]}
+        for gpus in (2.0, 2.0, 2.0, 0.5, 0.5, 0.0)
+    ]
+    assert starts(jobs, policies.build("fifo", fit="skip"), kinds) == [0, 0, 4, 0, 0, 0]
+
+
 def test_a_job_keeps_all_machines_that_it_can_run_on():
     jobs = [
         job(0.0, 10.0, runs_on="a"),

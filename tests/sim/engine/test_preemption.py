@@ -66,6 +66,12 @@ def test_a_gang_stops_whole_and_keeps_whole_intervals(fit, checkpoint_s, restart
     result = run([low, HIGH], fit=fit)
     assert times(result) == {"low": (0, end_s), "high": (25, 75)}
     assert stops(result) == [("low", 0, 25, "preempted")] * 2
+    lost_s = end_s - restart_s - (75 + 75)
+    assert result.stops["kept_s"].to_pylist() == pytest.approx([25 - lost_s] * 2)
+    assert result.metrics["stops_mean"] == 0.5
+    assert result.metrics["work_lost_mean_s"] == pytest.approx(lost_s)
+    ran_s = 2 * (25 + end_s - 75) + 50
+    assert result.metrics["work_lost"] == pytest.approx(2 * lost_s / ran_s)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +83,19 @@ def test_what_becomes_of_a_victim(when, end_s, outcome, reason):
     assert times(result)["low"] == (0, end_s)
     assert result.jobs["outcome"].to_pylist() == [outcome, "done"]
     assert stops(result) == [("low", 0, 25, reason)] * 2
+    lost_s = 25.0 if when == "cancel" else 0.0
+    assert result.metrics["work_lost_mean_s"] == lost_s
+    assert result.metrics["work_lost"] == lost_s / 50
+
+
+def test_a_job_that_is_stopped_before_it_ran_has_not_started():
+    low, high = job("low", 0, 10.0, gang=False), job("high", 0, 50.0, gang=False, priority=2)
+    for gang in (False, True):
+        jobs = [j | {"min_tasks": int(gang)} for j in (low, high)]
+        result = run(jobs, sim.Cluster.machines(1, cpu=1), policy="fifo")
+        assert times(result) == {"low": (50, 60), "high": (0, 50)}
+        assert stops(result) == []
+        assert result.metrics["wait_mean_s"] == 25
 
 
 def test_a_task_that_never_ran_does_not_restart():
@@ -85,7 +104,7 @@ def test_a_task_that_never_ran_does_not_restart():
     jobs = [job("busy", 0, 90.0, restart_s=5.0), late, job("high", 10, 5.0, 5.0, priority=1)]
     result = run(jobs, fit="skip")
     assert stops(result) == [("busy", 0, 10, "preempted")]
-    assert times(result) == {"busy": (0, 15 + 5 + 90), "late": (10, 15 + 30), "high": (10, 15)}
+    assert times(result) == {"busy": (0, 15 + 5 + 90), "late": (15, 15 + 30), "high": (10, 15)}
 
 
 def test_work_is_saved_again_and_again():

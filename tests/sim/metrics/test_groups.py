@@ -39,9 +39,13 @@ def test_each_group_has_the_metrics_of_its_jobs_done():
     }  # fmt: skip
 
 
-def test_widths_are_powers_of_two_in_slots_or_of_the_first_resource():
+def test_widths_are_powers_of_two_of_cpus():
     names = [n for n in by("width", sim.Cluster.slots(9)) if n.startswith("wait_p50_s")]
     assert names == [f"wait_p50_s.width.{w}" for w in ("1", "2-3", "4-7", "8-15")]
+    names.sort()
+    assert sorted(["x", *names], key=groups.metric_order)[:4] == [
+        f"wait_p50_s.width.{w}" for w in ("1", "2-3", "4-7", "8-15")
+    ]
     wide = [job(0, [4], {"cpu": 6}), job(0, [4], {"cpu": 1})]
     computed = by("width", sim.Cluster.machines(2, cpu=8), wide)
     assert (computed["wait_mean_s.width.4-7"], computed["wait_mean_s.width.1"]) == (0, 10)
@@ -50,7 +54,7 @@ def test_widths_are_powers_of_two_in_slots_or_of_the_first_resource():
 def test_small_groups_are_one(monkeypatch):
     monkeypatch.setattr(groups, "MAX_GROUPS", 1)
     w = sim.Workload.from_jobs([*JOBS, job(0, [1], queue="d")])
-    computed = {name: mask.tolist() for name, mask in groups.members(w, "queue", in_slots=True)}
+    computed = {name: mask.tolist() for name, mask in groups.members(w, "queue")}
     assert computed == {"a.b": [1, 0, 1, 0, 0], "(others)": [0, 1, 0, 1, 1]}
 
 
@@ -61,7 +65,7 @@ def grouped(key, values):
         key, values if isinstance(values, pa.Array) else pa.array(values)
     )
     w = sim.Workload.from_tables(jobs=jobs, stages=w.stages, tasks=w.tasks)
-    by_name = groups.members(w, key, in_slots=True)
+    by_name = groups.members(w, key)
     return {name: np.flatnonzero(mask).tolist() for name, mask in by_name}
 
 

@@ -290,10 +290,22 @@ def test_priorities_that_are_texts_name_the_way_out(tmp_path):
     text = "submit_s,run_s,priority\n0,60,INTERACTIVE\n1,60,BATCH\n"
     with pytest.raises(InputError, match=r"trace\.columns\.priority=null leaves the"):
         read_both(tmp_path, text)
-    with pytest.raises(InputError, match=r"2 × text of another form \(line 2: priority is 'INTER"):
+    with pytest.raises(InputError, match=r"'BATCH' \(1 job\), 'INTERACTIVE' \(1 job\); give"):
         read_csv(tmp_path, text, on_bad_row="skip")
     w = read_both(tmp_path, text, columns={"priority": None, "submit_s": "submit_s"})
     assert w.jobs["priority"].to_pylist() == [0.0, 0.0]
+
+
+def test_priorities_in_words_have_the_numbers_that_are_chosen(tmp_path):
+    text = "submit_s,run_s,priority\n0,60,High\n1,60,low prio\n2,60,-\n3,60,2.5\n4,60,high\n"
+    w = read_both(tmp_path, text, priorities={"high": 10, "low prio": -1})
+    assert w.jobs["priority"].to_pylist() == [10.0, -1.0, 0.0, 2.5, 10.0]
+    with pytest.raises(InputError, match=r"'low prio' \(1 job\); give .*\{\"low prio\": N\}"):
+        read_both(tmp_path, text, priorities={"HIGH": 10})
+    with pytest.raises(InputError, match=r"'hihg'; did you mean 'high'"):
+        read_csv(tmp_path, text, priorities={"high": 1, "low prio": 0, "hihg": 2})
+    with pytest.raises(InputError, match="priority is '%'"):
+        read_csv(tmp_path, "submit_s,run_s,priority\n0,60,%\n")
 
 
 @pytest.mark.parametrize(

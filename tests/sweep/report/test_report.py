@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import math
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,6 +18,7 @@ from sim.base import html as pieces
 from sweep import report
 from sweep.report import overview
 from sweep.report import plots as report_plots
+from sweep.stats import interval
 from sweep.stats import summary as summary_module
 from sweep.stats.summary import summarise
 from sweep.stats.verdict import verdicts
@@ -255,6 +257,17 @@ def test_one_capacity_gives_bars_and_one_seed_no_error_bars() -> None:
     go.Figure(figure)
     assert [trace["type"] for trace in figure["data"]] == ["bar"] * 4
     assert not any("error_y" in trace for trace in figure["data"])
+
+
+def test_error_bars_of_means_are_their_intervals() -> None:
+    cells = frames.frame(policies=["srpt"], capacities=[0.5], seeds=range(3))
+    waits = pa.array([1.0, 10.0, 100.0])
+    summary = summarise(cells.append_column("wait_p50_s", waits))
+    bars = report_plots.figure(summary, summary.blocks[0], "wait_p50_s")["data"][0]["error_y"]
+    mean, low, high = interval([1.0, 10.0, 100.0], span=(0.0, math.inf))
+    assert bars["arrayminus"] == pytest.approx([mean - low])
+    assert bars["array"] == pytest.approx([high - mean])
+    assert 0 < low < mean
 
 
 def test_only_the_first_failures_are_listed(

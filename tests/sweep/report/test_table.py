@@ -161,15 +161,15 @@ def test_every_number_is_on_the_terminal_and_no_line_is_too_long(
     lines = on_terminal(summary, width)
     tables = [line for line in lines if line.startswith(("  jct", "  gap", "  make", "  util"))]
     assert max(map(len, tables)) <= width
-    text = "\n".join(lines).replace(" ±", "±")
+    text = "\n".join(lines).replace(" ±", "±").replace(" [", "[")
     block = summary.blocks[0]
     for index, column, metric in np.ndindex(block.mean.shape):
-        mean, half = metric_format.format_value(
+        mean, spread = metric_format.format_mean(
             summary.metrics[metric],
             float(block.mean[index, column, metric]),
             float(block.half[index, column, metric]),
         )
-        assert (f"{mean}±{half}" if half else f" {mean}") in text
+        assert (f"{mean}{spread}" if spread else f" {mean}") in text
     assert "…" not in text
 
 
@@ -209,6 +209,22 @@ def test_default_metrics() -> None:
     assert not [
         line for line in default_metrics.unshown_lines(alone, ["jct_mean_s"]) if "the same" in line
     ]
+
+
+def test_lost_work_is_shown_where_jobs_stop() -> None:
+    cells = frames.frame(policies=["fifo", "srpt"], seeds=range(2))
+    lost = {"work_lost_mean_s": 7.0, "stops_mean": 0.0, "stops_mean.queue.a": 0.0, "work_lost": 0.1}
+    none = dict.fromkeys(lost, 0.0)
+    for values, names in ((lost, ["work_lost_mean_s", "work_lost"]), (none, [])):
+        table = cells
+        for name, value in values.items():
+            is_srpt = np.array(cells["policy"].to_pylist()) == "srpt"
+            table = table.append_column(name, pa.array(np.where(is_srpt, value, 0.0)))
+        summary = summarise(table, baseline="fifo")
+        assert {*summary.metrics} - {*summary.eventful} == {*lost} - {*names}
+        shown = default_metrics.choose_metrics(summary, ["jct_mean_s"])
+        assert [name for name in shown if name in lost] == names[:1]
+        assert not [n for n in default_metrics.unshown_lines(summary, shown) if "stops_mean" in n]
 
 
 def test_chosen_metrics_keep_those_of_groups() -> None:
@@ -330,6 +346,28 @@ def test_no_cells_at_all() -> None:
 )
 def test_numbers(metric: str, mean: float, half: float, expected: tuple[str, str]) -> None:
     assert metric_format.format_value(metric, mean, half) == expected
+
+
+@pytest.mark.parametrize(
+    ("metric", "mean", "half", "expected"),
+    [
+        ("wait_mean_s", 680.5, 1116.3, "680.5 [131.9, 3,510] s"),
+        ("wait_mean_s", 680.5, 80.0, "680.5 ±80.0 s"),
+        ("utilization", 0.97, 0.03, "97.0 % [92.0, 98.9]"),
+        ("utilization", 0.5, 0.03, "50.0 % ±3.0"),
+        ("jct_speedup_mean", 1.5, 1.2, "1.50× [0.67, 3.34]"),
+        ("utility", 0.1, 0.5, "0.1000 ±0.5000"),  # may be negative
+        ("my_metric_s", 1.0, 4.0, "1.000 ±4.000 s"),  # its range is not known
+        ("jct_mean_s", 0.0, 0.0, "0 s"),
+    ],
+)
+def test_means_with_intervals(metric: str, mean: float, half: float, expected: str) -> None:
+    low, high = metric_format.interval_of(metric, mean, half)
+    text = metric_format.value_text(metric, mean, half)
+    assert text == expected
+    assert (
+        metric_format.ends_text(metric, mean, low, high).partition("±")[0] == text.partition("±")[0]
+    )
 
 
 def test_unknown_metrics_are_shown_last_without_a_best() -> None:

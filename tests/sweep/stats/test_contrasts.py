@@ -192,6 +192,16 @@ def test_five_pairs_have_intervals_and_a_test() -> None:
     assert "(Student's test, Holm's correction over 2 comparisons)" in text
 
 
+def test_a_difference_that_only_the_correction_leaves_untold_is_explained() -> None:
+    (headline,) = shown(with_jct("las", [-5.0, -2.0, -6.0, 0.0, -3.0]), chosen=["jct_mean_s"])
+    (untold,) = [note for note in headline.notes if note.startswith("n.s. beside an interval")]
+    assert "where there are 2;" in untold
+    assert {cell.mark for cell in cells_of(headline)} == {" n.s."}
+    for values in ([-5.0, -5.1, -5.2, -5.3, -4.9], [-5.0, 6.0, -5.5, 4.5, 5.2]):
+        (headline,) = shown(with_jct("las", values), chosen=["jct_mean_s"])
+        assert not [note for note in headline.notes if note.startswith("n.s. beside")]
+
+
 def test_policies_that_tie_exactly_everywhere_are_still_compared() -> None:
     (headline,) = shown(with_jct("las", [0.0, 0.0, 0.0]))
     assert [cell.line() for cell in cells_of(headline)] == ["+0 s exact"]

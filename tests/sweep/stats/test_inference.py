@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from sim.metrics.common import FRACTION, POSITIVE, UNBOUNDED, Span
 from sweep.stats import (
     MIN_PAIRS,
     difference,
@@ -19,6 +20,7 @@ from sweep.stats import (
     pairs_needed,
     ratio,
 )
+from sweep.stats.inference import ends
 
 
 def test_known_interval() -> None:
@@ -59,6 +61,51 @@ def test_infinite_mean_has_no_interval() -> None:
     assert mean == math.inf
     assert math.isnan(low)
     assert math.isnan(high)
+
+
+def test_the_interval_of_a_positive_mean_by_hand() -> None:
+    # of the logarithm: 1.963243 / 3 = 0.654414 on either side of log 3
+    mean, low, high = interval([1.0, 2.0, 3.0, 4.0, 5.0], span=POSITIVE)
+    assert (mean, low, high) == (
+        3.0,
+        pytest.approx(1.559239),
+        pytest.approx(5.772046),
+    )
+    # of the logit: p = 0.3, half 0.1963243 / (0.3 * 0.7) = 0.9348777 on either side of log 3/7
+    _, low, high = interval([0.1, 0.2, 0.3, 0.4, 0.5], span=FRACTION)
+    assert math.log(low / (1 - low)) == pytest.approx(math.log(3 / 7) - 0.9348777, rel=1e-6)
+    assert math.log(high / (1 - high)) == pytest.approx(math.log(3 / 7) + 0.9348777, rel=1e-6)
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=2, max_size=9),
+    st.sampled_from([POSITIVE, FRACTION]),
+    st.floats(1e-3, 1e3),
+)
+def test_intervals_stay_within_the_range(values: list[float], span: Span, unit: float) -> None:
+    scaled = [value if span == FRACTION else value * unit for value in values]
+    mean, low, high = interval(scaled, span=span)
+    assert span[0] <= low <= mean <= high <= span[1]
+    assert interval([*map(float, scaled)]) == interval(scaled, span=UNBOUNDED)
+
+
+def test_small_spreads_have_students_interval() -> None:
+    mean, half = np.array([50.0, 0.5, 0.0, 2.0]), np.array([0.01, 1e-4, 0.0, np.nan])
+    for span in (POSITIVE, FRACTION):
+        low, high = ends(mean[1:], half[1:], span)
+        np.testing.assert_allclose(low, mean[1:] - half[1:], rtol=1e-7)
+        np.testing.assert_allclose(high, mean[1:] + half[1:], rtol=1e-7)
+    # values outside the range that is stated have Student's
+    assert ends(mean[:1], half[:1], FRACTION)[0] == pytest.approx(49.99)
+
+
+def test_skewed_values_are_held_more_often_than_by_students_interval() -> None:
+    draws = np.random.default_rng(0).exponential(1.0, size=(5, 20_000))
+    mean, half, _ = intervals(draws)
+    plain = float(((mean - half <= 1.0) & (mean + half >= 1.0)).mean())
+    low, high = ends(mean, half, POSITIVE)
+    assert plain < 0.895
+    assert 0.925 < float(((low <= 1.0) & (high >= 1.0)).mean()) < 0.95
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12))

@@ -645,9 +645,11 @@ class TestCurves:
         assert [step for step, _ in history["jct_mean_s"]] == [50, 100]
         a, b = (frames.metrics_of("las", 0.5, seed)["jct_mean_s"] for seed in (0, 1))
         half = 12.706204736 * abs(a - b) / 2
-        for name, value in (("", (a + b) / 2), (f"{low}/", (a + b) / 2 - half)):
+        mean = (a + b) / 2
+        expected = {"": mean, f"{low}/": mean * math.exp(-half / mean)}
+        expected[f"{high}/"] = mean * math.exp(half / mean)
+        for name, value in expected.items():
             assert history[f"{name}jct_mean_s"][0][1] == pytest.approx(value)
-        assert history[f"{high}/jct_mean_s"][0][1] == pytest.approx((a + b) / 2 + half)
 
     def test_speaks_of_the_metric_of_the_verdict(self, sweep: Sweep) -> None:
         cells = small(capacities=[0.5, 1.0])

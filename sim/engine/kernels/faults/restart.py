@@ -9,6 +9,8 @@ A gang that loses a task in a held slot, or a slot with its machine, stops as a 
 of the instant are known; what it has done stays done.
 """
 
+import math
+
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import follow_remaining, regroup
 from sim.engine.kernels.choosing.choice import release_task_devices
@@ -82,10 +84,10 @@ def stop_task(st, slot, reason):
     g = st.state_slot_stage[slot]
     j = st.w_stage_job[g]
     start, now = st.state_slot_start[slot], st.state_f[NOW]
+    kept_s = _follow_work(st, slot, reason) if CHECKPOINTS else 0.0
     if st.state_i[STOPS] and (start < now or reason < OUTPUT_LOST):
-        _record(st, st.state_slot_task[slot], st.state_slot_machine[slot], start, now, reason)
-    if CHECKPOINTS:
-        _follow_work(st, slot, reason)
+        task, machine = st.state_slot_task[slot], st.state_slot_machine[slot]
+        _record(st, task, machine, start, now, reason, kept_s)
     st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
     st.state_i[N_SLOT_FREE] += 1
     leave_machine(st, slot)
@@ -96,8 +98,11 @@ def stop_task(st, slot, reason):
     if PREEMPTS:
         follow_limit(st, j)
     st.state_job_started[j] -= 1
-    if st.state_i[LAUNCH] and st.out_job_start[j] > st.state_f[NOW]:
+    if st.state_i[LAUNCH] and st.out_job_start[j] > now:
         forget_start(st, j)
+    is_first = st.out_job_start[j] == now and st.state_job_started[j] == 0
+    if is_first and start == now and reason > INPUT_LOST:
+        st.out_job_start[j] = math.nan  # it never ran
     if st.state_i[PENDING]:
         st.state_job_remaining[j] += weighted_s(st, g, st.w_task_duration[st.state_slot_task[slot]])
     if st.state_slot_flag[slot] & FIRST_K:
@@ -118,18 +123,22 @@ def stop_task(st, slot, reason):
 
 @inlined
 def _follow_work(st, slot, reason):
-    """Keep of the attempt in `slot`, which is stopped, what its checkpoints have saved."""
+    """Keep of the attempt in `slot`, which is stopped, what its checkpoints have saved.
+
+    Return how much of its time that is, s.
+    """
     task, j = st.state_slot_task[slot], st.w_stage_job[st.state_slot_stage[slot]]
     if reason <= INPUT_LOST:
         lose_work(st, task)
     elif PREEMPTS and reason == PREEMPTED and st.p_job_when_preempted[j] == SUSPEND:
-        suspend_work(st, slot)
+        return suspend_work(st, slot)
     elif reason != TIMEOUT and reason != CANCELLED:
-        keep_work(st, slot, st.w_job_checkpoint[j])
+        return keep_work(st, slot, st.w_job_checkpoint[j])
+    return 0.0
 
 
 @part
-def _record(st, task, machine, start, stop, reason):
+def _record(st, task, machine, start, stop, reason, kept_s):
     n = st.state_i[N_STOPS]
     st.state_i[N_STOPS] = n + 1
     st.out_stop_task[n] = task
@@ -137,6 +146,7 @@ def _record(st, task, machine, start, stop, reason):
     st.out_stop_start[n] = start
     st.out_stop_time[n] = stop
     st.out_stop_reason[n] = reason
+    st.out_stop_kept[n] = kept_s
 
 
 @inlined
@@ -254,7 +264,7 @@ def _rerun(st, task, g):
     duration = st.w_task_duration[task]
     if st.state_i[STOPS]:
         start, stop = st.out_task_start[task], st.out_task_finish[task]
-        _record(st, task, st.out_task_machine[task], start, stop, OUTPUT_LOST)
+        _record(st, task, st.out_task_machine[task], start, stop, OUTPUT_LOST, 0.0)
     st.state_task_rerun[task] = 1
     if CHECKPOINTS:
         lose_work(st, task)

@@ -70,11 +70,17 @@ def _restart_s(st, slot):
 @part
 def ran_s(st, slot):
     """Return how long the attempt in `slot` has run so far, s at full speed, restart aside."""
+    ran = _elapsed_s(st, slot)
+    return max(0.0, ran - _restart_s(st, slot)) if CHECKPOINTS else ran
+
+
+@part
+def _elapsed_s(st, slot):
+    """Return how long the attempt in `slot` has run so far, s at full speed, with its restart."""
     total = _on_machine(st, slot, _left_s(st, slot))
     if CHECKPOINTS:
         total += _restart_s(st, slot)
-    ran = total - remaining_s(st, slot)
-    return max(0.0, ran - _restart_s(st, slot)) if CHECKPOINTS else ran
+    return total - remaining_s(st, slot)
 
 
 @part
@@ -92,28 +98,37 @@ def saved_s(st, slot, interval):
 def keep_work(st, slot, interval):
     """Keep what checkpoints have saved of the attempt in `slot`, which is stopped.
 
-    The next one takes a time to restart, if this one has run.
+    The next one takes a time to restart, if this one has run. Return how much of its time is kept,
+    s.
     """
-    _keep(st, slot, saved_s(st, slot, interval))
+    kept_s = _keep(st, slot, saved_s(st, slot, interval))
     if st.state_slot_start[slot] < st.state_f[NOW]:
         st.state_task_stopped[st.state_slot_task[slot]] = 1
+    return kept_s
 
 
 @part
 def suspend_work(st, slot):
-    """Keep all work of the attempt in `slot`, which is suspended, and goes on without a restart."""
+    """Keep all work of the attempt in `slot`, which is suspended, and goes on without a restart.
+
+    Return how much of its time is kept, s.
+    """
     saved = ran_s(st, slot)
-    _keep(st, slot, saved)
+    kept_s = _keep(st, slot, saved)
     if saved > 0.0:
         st.state_task_stopped[st.state_slot_task[slot]] = 0
+    return kept_s
 
 
 @part
 def _keep(st, slot, saved):
-    if saved > 0.0:
-        left = _left_s(st, slot)
-        seconds = min(left, saved * (left / _on_machine(st, slot, left)))
-        st.state_task_kept[st.state_slot_task[slot]] += seconds
+    if not saved > 0.0:
+        return 0.0
+    share = saved / _elapsed_s(st, slot)
+    left = _left_s(st, slot)
+    seconds = min(left, saved * (left / _on_machine(st, slot, left)))
+    st.state_task_kept[st.state_slot_task[slot]] += seconds
+    return (st.state_f[NOW] - st.state_slot_start[slot]) * share
 
 
 @part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -137,7 +138,8 @@ def test_draws_of_a_log_give_intervals(command: Command, monkeypatch: pytest.Mon
     (entry,) = SweepFolder(ran.folder).verdict()
     spread = 0.9 * 0.3 * 3.0276503540974917 * (1 + 1 / 10) ** 0.5 * 2.2621571628540993
     mean = 0.9 * (100 + 13.5) / 10
-    assert entry["interval"] == pytest.approx([mean - spread, mean + spread])
+    ends = [mean * math.exp(sign * spread / mean) for sign in (-1, 1)]
+    assert entry["interval"] == pytest.approx(ends)
     assert entry["against_interval"] == pytest.approx([1 / 0.9] * 2)  # paired: the same draws
     assert "10 draws of the log (bootstrap)" in ran.out
     goal = ("capacity=interval(0.5,3)", "target.metric=wait_p95_s", "target.at_most=10")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from types import SimpleNamespace
 from typing import Any, cast
@@ -33,6 +34,7 @@ from tests.sweep.small import (
 
 METRIC = "jct_mean_s"
 NEEDS = {"fifo": 50.0, "srpt": 31.0, "sjf": 40.0}
+KIND_A = "target.nodes=a"
 TARGET = ("target.metric=jct_p99_s", "target.at_most=600", "cluster.count=50", "cluster.load=null")
 GRID = ("policy=fifo,srpt,sjf", "capacity=interval(0.3,1.5)", *TARGET)
 
@@ -377,6 +379,52 @@ def test_machines_are_whole_ones(command: Command, monkeypatch: pytest.MonkeyPat
     assert (row["machines"], row["machines_low"], row["unit"]) == (18.0, 17.0, "machines")
     for row in ran.rows:  # in few digits
         assert len(repr(row["capacity"])) <= 14
+
+
+KINDS = "cluster.shape=[{class: a, count: 8, slot: 3}, {class: b, count: 5, slot: 1}]"
+
+
+def test_machines_of_a_kind_alone(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = set()
+
+    def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
+        sizes = cluster.capacity[:, 0].tolist()
+        assert sizes.count(1.0) == 5  # as they are
+        seen.add(sizes.count(3.0))
+        result = fake_simulate(workload, cluster, policy, seed=seed)
+        result.metrics["jct_p99_s"] = 600.0 * NEEDS[policy.name] / 10 / sizes.count(3.0)
+        return result
+
+    fake_engine(monkeypatch, simulate)
+    demanding(command, 2)
+    words = ("cluster=machines", KINDS, "cluster.count=1", "cluster.load=null")
+    ran = command("policy=fifo,srpt", "capacity=interval(0,1.5)", *TARGET[:2], *words, KIND_A)
+    assert ran.code == 0, ran.err
+    assert min(seen) == 1  # none has no room for a task
+    assert max(seen) == 12
+    rows = targets(ran)
+    assert {name: row["machines"] for name, row in rows.items()} == {"fifo": 5.0, "srpt": 4.0}
+    assert (rows["fifo"]["capacity"], rows["fifo"]["unit"]) == (5 / 8, "a machines")
+    assert {row["capacity"] for row in ran.rows} == {1.0}
+    assert {row["cluster.extra"] for row in ran.rows} == {n - 8 for n in seen}
+    assert "fifo needs 5 a machines; its largest job needs 1 a machine." in ran.out
+    assert "Fewest a machines with jct_p99_s at most 600 s" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("cluster.shape={slot:3}",), "names no kind"),
+        ((KINDS, "target.nodes=c"), "nodes=c .* names no kind"),
+        ((KINDS, "cluster.extra=2"), "target.nodes=a sets cluster.extra"),
+        ((KINDS, "capacity=interval(0.01,0.02)"), "no number of machines lies between"),
+    ],
+)
+def test_kinds_that_can_not_be_searched(command: Command, words: Any, message: str) -> None:
+    own = ("cluster=machines", "cluster.count=1", "cluster.load=null", KIND_A)
+    ran = command("policy=fifo", "capacity=interval(0.5,1.5)", *TARGET[:2], *own, *words)
+    assert ran.code == 2
+    assert re.search(message, ran.err)
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -217,7 +217,7 @@ def test_jobs_of_a_cell_have_names_and_sizes(
     ran = command("policy=fifo", "capacity=0.5", "seed=0")
     cell = sweep.load(ran.folder).cell()
     assert cell.jobs["queue"].tolist() == ["a", "b"] * 3
-    assert cell.jobs["width"].tolist() == [3] * 6
+    assert cell.jobs["width"].tolist() == [2] * 6  # two tasks, then one
     assert cell.jobs["work_s"].tolist() == [12.0, 13.0, 14.0] * 2
     assert cell.jobs["job_id"].is_unique
     shutil.rmtree(command.trace)

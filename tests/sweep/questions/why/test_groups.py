@@ -9,11 +9,11 @@ from sweep.questions.why.groups import Facts, Group, concentrated, concentrated_
 
 
 def facts(
-    width: list[int], user: list[str] | None = None, submit_s: list[float] | None = None
+    n_tasks: list[int], user: list[str] | None = None, submit_s: list[float] | None = None
 ) -> Facts:
-    n = len(width)
+    n = len(n_tasks)
     return Facts(
-        np.array(width, np.float64),
+        np.array(n_tasks, np.float64),
         np.full(n, 7.0),
         np.zeros(n) if submit_s is None else np.array(submit_s),
         user or [""] * n,
@@ -26,7 +26,7 @@ def test_wide_jobs_that_make_the_loss() -> None:
         facts([1, 2, 3, 600, 700, 4, 5, 6]), np.array([1, 0, 0, 50, 49, 0, 0, 0.0])
     )
     assert group is not None
-    assert (group.by, group.words, group.n_jobs) == ("width", "of 500 tasks or more", 2)
+    assert (group.by, group.words, group.n_jobs) == ("tasks", "of 500 tasks or more", 2)
     assert group.share == 0.99
 
 
@@ -89,7 +89,7 @@ def test_groups_equal_a_slow_reading_of_the_rule() -> None:
 def slow(jobs: Facts, loss_s: list[float]) -> tuple[str, list[int]] | None:
     n = len(loss_s)
     groups: list[tuple[str, list[int]]] = []
-    for by, column in (("width", jobs.width), ("work", jobs.work_s)):
+    for by, column in (("tasks", jobs.n_tasks), ("work", jobs.work_s)):
         values = column.tolist()
         bounds = []
         for power in range(-3, 5):

@@ -79,8 +79,34 @@ def test_order_keeps_room_for_the_job_in_front() -> None:
         job("small", 2.0, [1.0]),
     ]
     waited = split(run(jobs, TWO_SLOTS), "small")
-    assert waited.seconds == {"running": 1.0, "order": 3.0, "no slot": 3.0}
+    assert waited.seconds == {"running": 1.0, "blocked": 3.0, "no slot": 3.0}
     assert waited.behind == {(1, "came before"): 6.0}
+
+
+def test_a_reservation_keeps_room_for_the_job_in_front() -> None:
+    jobs = [
+        job("half", 0.0, [5.0], min_tasks=1, requested_s=5.0),
+        job("wide", 1.0, [3.0, 3.0], min_tasks=2, requested_s=3.0),
+        job("long", 2.0, [9.0], min_tasks=1, requested_s=9.0),
+    ]
+    waited = split(run(jobs, TWO_SLOTS, "easy"), "long")
+    assert waited.seconds == {"running": 9.0, "reserved": 3.0, "no slot": 3.0}
+    assert waited.behind == {(1, "came before"): 6.0}
+
+
+@pytest.mark.parametrize("counted", ["running_jobs", "cpu"])
+def test_a_cap_holds_a_job_while_there_is_room(counted: str) -> None:
+    jobs = [
+        job("a", 0.0, [5.0], user="u"),
+        job("b", 1.0, [2.0], user="u"),
+        job("other", 1.0, [1.0], user="v"),
+    ]
+    cluster = sim.Cluster.machines(1, cpu=3)
+    limits = [{"of": counted, "at_most": 1, "by": "user"}]
+    captured = run(jobs, cluster.with_limits(limits))
+    assert seconds(captured, "b") == {"running": 2.0, "cap": 4.0}
+    assert split(captured, "b").behind == {(0, "ran already"): 4.0}
+    assert seconds(captured, "other") == {"running": 1.0}
 
 
 def test_a_gang_waits_for_all_its_room() -> None:
@@ -88,7 +114,7 @@ def test_a_gang_waits_for_all_its_room() -> None:
     captured = run([*jobs, job("last", 2.0, [1.0])], TWO_SLOTS)
     assert seconds(captured, "gang") == {"running": 3.0, "no slot": 4.0}
     # its second slot is held to the end of the gang
-    assert seconds(captured, "last") == {"running": 1.0, "order": 3.0, "no slot": 3.0}
+    assert seconds(captured, "last") == {"running": 1.0, "blocked": 3.0, "no slot": 3.0}
 
 
 def test_pilots_hold_the_other_tasks_back() -> None:
@@ -160,7 +186,7 @@ def test_what_gangs_hold_for_no_task_is_not_told() -> None:
     waited = seconds(run(jobs, TWO_SLOTS), "b")
     assert waited["running"] == 1.0
     assert waited["no slot"] == 0.5
-    assert waited["other"] == 5.0  # a slot that the gang holds to its end
+    assert waited["gang slots"] == 5.0  # a slot that the gang holds to its end
 
 
 @pytest.mark.parametrize("cluster", [sim.Cluster.slots(3), sim.Cluster.machines(2, cpu=4, mem=5)])
@@ -180,7 +206,7 @@ def test_splits_equal_a_slow_reading(policy: str, cluster: sim.Cluster) -> None:
             assert _positive(got.seconds) == pytest.approx(_positive(expected))
             assert _positive(got.behind) == pytest.approx(_positive(behind))
             reasons |= _positive(got.seconds).keys()
-    assert reasons >= ({"running", "no slot"} if cluster.unit else {"no cpu", "no mem", "order"})
+    assert reasons >= ({"running", "no slot"} if cluster.unit else {"no cpu", "no mem", "blocked"})
 
 
 def _positive(values: dict[Any, float]) -> dict[Any, float]:

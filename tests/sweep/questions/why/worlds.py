@@ -131,7 +131,7 @@ def slow_reading(result: Result, row: int) -> tuple[dict[str, float], dict[Any, 
         for reason, span in spent.items():
             seconds[reason] += span
             amounts = shared[reason]
-            scale = 1.0 if reason == "order" else span / sum(amounts.values())
+            scale = 1.0 if reason == "blocked" else span / sum(amounts.values())
             for key, amount in amounts.items():
                 behind[key] += amount * scale
         if not needed:
@@ -175,7 +175,7 @@ def _slow_piece(
             if end <= task["start_s"] < start_s and submit_s[job_of[k]] <= begin
         ]
         first = min(ready, key=lambda k: (tasks[k]["start_s"], job_of[k], k), default=None)
-        return "order", {} if first is None or job_of[first] == row else {front(first): 1.0}
+        return "blocked", {} if first is None or job_of[first] == row else {front(first): 1.0}
     short = [bool((free[:, r] < needed[r]).all()) for r in range(len(names))]
     named = " and ".join(sorted(name for name, s in zip(names, short, strict=True) if s))
     counts = short if any(short) else (needed > 0).tolist()
