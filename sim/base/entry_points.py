@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KINDS = (
     *("policies", "readers", "generators", "transforms", "evaluators", "metrics"),
     *("strategies", "sections", "studies", "changes", "verbs", "workload_verbs", "options"),
-    "published",
+    *("published", "functions"),
 )
 """Kinds of plug-ins that packages may install."""
 PREFIX = "cluster_sweep."

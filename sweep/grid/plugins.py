@@ -45,6 +45,8 @@ Sections add to a finished sweep's folder (`sweep.report.contribution`):
 ``explain(folder, row, other)``
     Compare the run of a cell with that of another: its row, or the policy of one that differs in
     nothing else.
+``explain_runs(runs, names) -> list[str]``
+    Say in sentences why the first of two runs of the same jobs loses or wins.
 ``FIELDS``, ``from_others(results, config, provenance) -> Mapping[str, Mapping[str, Any]]``
     Fields of ``verdict.json`` by trace that follow from other sweeps; ``OTHERS`` names them.
 

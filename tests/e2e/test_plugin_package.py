@@ -223,6 +223,10 @@ def test_one_of_an_unknown_kind_or_another_s_name_is_named_once(
     ok(run_beside_the_checkout("sim", "synth", "burst", "--help", path=site))
 
 
+def test_function_is_of_the_package_sweep(run: Run) -> None:
+    assert ok(run("-c", "import sweep; print(sweep.example_total(1, 2))")) == "3\n"
+
+
 def test_digests_follow_its_sources(run: Run) -> None:
     code = (
         "import json\n"

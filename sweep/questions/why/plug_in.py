@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sweep.driver.captured_run import Captured
     from sweep.questions.why.answer import Answer
     from sweep.report.contribution import Contribution, Finished
     from sweep.store.folder import SweepFolder
@@ -17,6 +18,13 @@ def explain(folder: SweepFolder, row: int, other: int | str) -> Answer:
     from sweep.questions.why import answer  # brings numba
 
     return answer.explain(folder, row, other)
+
+
+def explain_runs(runs: list[Captured], names: list[str]) -> list[str]:
+    """Compare two runs of the same jobs: two sentences, and one for each job that lost most."""
+    from sweep.questions.why import explanation, sentences  # brings numba
+
+    return sentences.lines(explanation.Explanation(runs, names))
 
 
 def contribute(sweep: Finished) -> Contribution:

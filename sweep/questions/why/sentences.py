@@ -73,6 +73,38 @@ def summary(why: Explanation) -> tuple[str, str]:
     return first_sentence, reasons(why, focus)
 
 
+N_JOBS = 3
+"""Jobs that a short text names."""
+
+
+def lines(why: Explanation) -> list[str]:
+    """Return the two sentences, and one for each of the jobs that lost most."""
+    return [*summary(why), *(_job_line(why, position) for position in why.losers[:N_JOBS])]
+
+
+def _job_line(why: Explanation, position: int) -> str:
+    """Say how much longer a job took, what for, and behind whom."""
+    first, second = why.names
+    both = why.splits(position)
+    mine, other = (split.seconds for split in both)
+    change = {
+        reason: mine.get(reason, 0.0) - other.get(reason, 0.0) for reason in {**mine, **other}
+    }
+    reason, longer_s = max(change.items(), key=lambda item: item[1])
+    behind: dict[int, float] = {}
+    for (job, how), front_s in both[0].behind.items():
+        if how != OWN:
+            behind[job] = behind.get(job, 0.0) + front_s
+    front = sorted(behind, key=lambda job: (-behind[job], job))[:N_NAMED]
+    names = _listed([job_name(why, job) for job in front]) if front else ""
+    after = f", behind {names}" if names else ""
+    return (
+        f"{job_name(why, int(why.jobs[position]))} took {seconds(float(why.lost_s[position]))} "
+        f"longer under {first} than under {second}: {seconds(longer_s)} more for "
+        f"{reason_words(reason)}{after}."
+    )
+
+
 def _counts(why: Explanation) -> str:
     """Say which mean is longer, and how many jobs lost and won."""
     first, second = why.names
