@@ -25,6 +25,7 @@ ALL = (
     "lineage",
     "wing",
     "jockey",
+    "evaluate",
 )
 ON_REQUEST = ("soak", "nodes", "dagps_demands", "whole_trace")
 """Run only if named: two need root and take ten minutes; the third measures no speed;
