@@ -25,6 +25,7 @@ ALL = (
     "lineage",
     "wing",
     "jockey",
+    "evaluate",
     "outside",
 )
 ON_REQUEST = ("soak", "nodes", "dagps_demands", "whole_trace")

@@ -2,7 +2,8 @@
 
 Ray passes Python objects between the processes of one sweep, and compiled kernels are cached as
 numba's pickles in a private folder of the user, each read only if its checksum is right; neither
-reads a file that another user put there.
+reads a file that another user put there. Text runs as code in one place, the sealed process of a
+candidate, which believes the evaluator's messages; the evaluator believes none of its.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ UNSAFE_MODULES = {
     *("marshal", "shelve", "torch"),
 }
 UNSAFE_CALLS = {"eval", "exec", "read_pickle", "read_hdf", "unsafe_load", "full_load"}
+SEALED = {
+    ("sweep/questions/evaluate/candidate.py", "import pickle"),
+    ("sweep/questions/evaluate/candidate.py", "exec()"),
+    ("sweep/questions/evaluate/processes.py", "import pickle"),  # writes, and reads none
+}
+"""Faults that are meant: what a candidate's process reads and runs."""
 LOADERS = {"SafeLoader", "CSafeLoader"}
 
 
@@ -65,8 +72,15 @@ def test_no_pickle_is_read_and_no_text_is_run(package: str) -> None:
         f"{file.relative_to(ROOT)}: {fault}"
         for file in files
         for fault in faults(file.read_text(encoding="utf-8"))
+        if (file.relative_to(ROOT).as_posix(), fault.partition(": ")[2]) not in SEALED
     ]
     assert unsafe == []
+
+
+def test_what_a_candidate_sends_is_not_unpickled() -> None:
+    text = (ROOT / "sweep/questions/evaluate/processes.py").read_text()
+    assert "pickle.dumps" in text
+    assert "pickle.load" not in text
 
 
 @pytest.mark.parametrize(

@@ -195,11 +195,12 @@ def _other_demands(result: Result, instant_s: float, rng: np.random.Generator) -
 
 def _replaced(workload: Workload, **tables: object) -> Workload:
     names = ("jobs", "stages", "tasks", "stage_edges", "job_edges", "downloads")
-    more = ("history", "training")
+    more = ("history", "training", "failures")
     own = {name: getattr(workload, name) for name in (*names, *more)}
     every = own | tables
     return Workload.from_tables(
-        **{k: v for k, v in every.items() if k in names or not isinstance(v, pa.Table) or len(v)}
+        **{k: v for k, v in every.items() if k in names or not isinstance(v, pa.Table) or len(v)},
+        meta=workload.meta,
     )
 
 

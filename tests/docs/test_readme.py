@@ -38,5 +38,7 @@ def test_its_verbs_are_all_verbs() -> None:
     from sweep.cli import verbs
 
     table = TEXT[TEXT.index("| verb | effect |") :].partition("\n\n")[0]
-    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row[:20])}
+    named = {
+        name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
     assert named == {*verbs.names()} - {"completion"}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib
+import mmap
 import os
 import pickle
 import struct
@@ -35,22 +36,25 @@ MODULE = "candidate"
 BATCH = struct.Struct("<ddII?")
 """Head of a batch: now, timer, number of events, deferred events, whether times follow."""
 LENGTH = struct.Struct("<Q")
+SHARED_BYTES = 2**28
+"""Size of the shared file, of which what is not used takes no room."""
 MAX_TEXT = 400
 
 
-def serve(inbox: int, outbox: int) -> None:
-    """Serve one run over two pipes."""
+def serve(inbox: int, outbox: int, shared: int) -> None:
+    """Serve one run over two pipes; counters of the run are in a file that is shared."""
     order = _receive(inbox)
     with contextlib.suppress(Exception):  # an error of the text is told when it runs
         for name in _imports(order["source"]):
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
+    block = mmap.mmap(shared, SHARED_BYTES, prot=mmap.PROT_READ)
     is_filtered = seal(order["cpu_s"], order["memory_mb"])
     file = order["file"]
     try:
         policy = _load(order["source"], file)
         _send(outbox, {"hello": _about(policy), "is_filtered": is_filtered})
-        _run(policy, inbox, outbox)
+        _run(policy, inbox, outbox, block)
     except BaseException as error:
         _send(outbox, {"error": _describe(error, file)})
 
@@ -109,17 +113,13 @@ def _about(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _run(policy: Policy, inbox: int, outbox: int) -> None:
+def _run(policy: Policy, inbox: int, outbox: int, block: mmap.mmap) -> None:
     order = _receive(inbox)
-    block = bytearray(order["n_bytes"])
     views, used = {}, 0
     for name, dtype, shape in order["views"]:
         n = int(np.prod(shape))
-        view = np.frombuffer(block, dtype, n, used).reshape(shape)
-        view.setflags(write=False)
-        views[name] = view
+        views[name] = view = np.frombuffer(block, dtype, n, used).reshape(shape)
         used += view.nbytes
-    block[:] = order["block"]
     columns = Public(order["columns"], order["unknown"])
     world = World(columns, order["cluster"], order["seed"], views)
     plan = plans.NotedPlan(*order["sizes"])
@@ -131,7 +131,6 @@ def _run(policy: Policy, inbox: int, outbox: int) -> None:
         head = messages.read_bytes(inbox, BATCH.size)
         now, plan.timer_s, n, _, has_times = BATCH.unpack(head)
         events = messages.read_bytes(inbox, n * (16 if has_times else 8))
-        block[:] = messages.read_bytes(inbox, len(block))
         kind = np.frombuffer(events, np.int32, n)
         row = np.frombuffer(events, np.int32, n, 4 * n)
         times = np.frombuffer(events, np.float64, n, 8 * n) if has_times else None
@@ -157,14 +156,14 @@ def _describe(error: BaseException, file: str) -> dict[str, Any]:
     return {"type": kind, "message": message[:MAX_TEXT], "line": line, "function": function}
 
 
-def run(inbox: int, outbox: int, end: Callable[[int], Any] = os._exit) -> None:
+def run(inbox: int, outbox: int, shared: int, end: Callable[[int], Any] = os._exit) -> None:
     """Leave all other files, serve, and end."""
     try:
         null = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(null, number)
-        _close_all_but({0, 1, 2, inbox, outbox})
-        serve(inbox, outbox)
+        _close_all_but({0, 1, 2, inbox, outbox, shared})
+        serve(inbox, outbox, shared)
     finally:
         end(0)
 

@@ -7,6 +7,7 @@ gets numbers, texts, lists, dictionaries and arrays, or a `BadMessageError`.
 from __future__ import annotations
 
 import json
+import math
 import os
 import select
 import struct
@@ -112,18 +113,32 @@ def read(pipe: int, at_most: int, deadline: float) -> Any:
     LateError
         If it has not come by `deadline`, on the clock `time.monotonic`.
     """
-    n_text, n_body = HEAD.unpack(read_bytes(pipe, HEAD.size, deadline))
+    data = bytearray()
+    while len(data) < HEAD.size:
+        data += _some(pipe, deadline)
+    n_text, n_body = HEAD.unpack_from(data)
     if n_text + n_body > at_most:
         raise BadMessageError(f"an answer of {n_text + n_body:,} bytes; at most {at_most:,}")
-    return unpack(read_bytes(pipe, n_text, deadline), read_bytes(pipe, n_body, deadline))
+    while len(data) < HEAD.size + n_text + n_body:
+        data += _some(pipe, deadline)
+    begin = HEAD.size + n_text
+    if len(data) > begin + n_body:
+        raise BadMessageError("more than one answer")
+    return unpack(bytes(data[HEAD.size : begin]), bytes(data[begin:]))
 
 
-def read_bytes(pipe: int, n: int, deadline: float | None = None) -> bytes:
-    """Read exactly `n` bytes, by a deadline if there is one."""
+def _some(pipe: int, deadline: float) -> bytes:
+    wait_for(pipe, select.POLLIN, deadline)
+    part = os.read(pipe, 2**16)
+    if not part:
+        raise EndedError
+    return part
+
+
+def read_bytes(pipe: int, n: int) -> bytes:
+    """Read exactly `n` bytes, however long that takes."""
     parts = []
     while n:
-        if deadline is not None:
-            wait_for(pipe, select.POLLIN, deadline)
         part = os.read(pipe, min(n, 2**20))
         if not part:
             raise EndedError
@@ -132,7 +147,7 @@ def read_bytes(pipe: int, n: int, deadline: float | None = None) -> bytes:
     return b"".join(parts)
 
 
-def write(pipe: int, parts: Iterable[bytes | memoryview], deadline: float | None = None) -> None:
+def write(pipe: int, parts: Iterable[bytes], deadline: float | None = None) -> None:
     """Write all bytes, by a deadline if there is one.
 
     Raises
@@ -144,10 +159,10 @@ def write(pipe: int, parts: Iterable[bytes | memoryview], deadline: float | None
     """
     left = memoryview(b"".join(parts))
     while left:
-        if deadline is not None:
-            wait_for(pipe, select.POLLOUT, deadline)
         try:
-            left = left[os.write(pipe, left[: 2**16]) :]
+            left = left[os.write(pipe, left) :]
+        except BlockingIOError:
+            wait_for(pipe, select.POLLOUT, math.inf if deadline is None else deadline)
         except BrokenPipeError:
             raise EndedError from None
 
@@ -156,5 +171,6 @@ def wait_for(pipe: int, event: int, deadline: float) -> None:
     """Wait until a pipe can be read or written; raise `LateError` at the deadline."""
     poll = select.poll()
     poll.register(pipe, event)
-    if not poll.poll(max(0.0, 1000.0 * (deadline - time.monotonic()))):
+    left_s = deadline - time.monotonic()
+    if not poll.poll(None if left_s == math.inf else max(0.0, 1000.0 * left_s)):
         raise LateError

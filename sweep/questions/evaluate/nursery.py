@@ -1,8 +1,8 @@
 """Nursery: a process from which candidates' processes are forked, with everything imported.
 
 It has no workload, no seed and no candidate, so that its children inherit none. Run as ``python -m
-sweep.questions.evaluate.nursery SOCKET``, it forks a child for each pair of pipes that comes by the
-socket, and ends and reaps those that it is told to.
+sweep.questions.evaluate.nursery SOCKET``, it forks a child for each pair of pipes, and a shared
+file, that come by the socket, and ends and reaps those that it is told to.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def main(words: Iterable[str]) -> None:
     link.sendall(READY)
     children: set[int] = set()
     while True:
-        data, pipes, *_ = socket.recv_fds(link, 64, 2)
+        data, pipes, *_ = socket.recv_fds(link, 64, 3)
         if not data:
             break
         verb, _, word = data.decode().strip().partition(" ")
         if verb == NEW:
             child = os.fork()
             if not child:
-                candidate.run(pipes[0], pipes[1])
+                candidate.run(pipes[0], pipes[1], pipes[2])
             children.add(child)
             for pipe in pipes:
                 os.close(pipe)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import pickle
 import signal
@@ -10,16 +11,20 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sim.base.errors import SimError
 from sweep.questions.evaluate import messages, nursery
-from sweep.questions.evaluate.candidate import LENGTH
+from sweep.questions.evaluate.candidate import LENGTH, SHARED_BYTES
 
 T = TypeVar("T")
 
@@ -105,11 +110,14 @@ class Nursery:
         link = self._connected()
         inbox, our_outbox = os.pipe()
         our_inbox, outbox = os.pipe()
-        socket.send_fds(link, [f"{nursery.NEW}\n".encode()], [inbox, outbox])
+        shared = tempfile.TemporaryFile()  # noqa: SIM115 - the child's holder closes it
+        shared.truncate(SHARED_BYTES)
+        files = [inbox, outbox, shared.fileno()]
+        socket.send_fds(link, [f"{nursery.NEW}\n".encode()], files)
         os.close(inbox)
         os.close(outbox)
         os.set_blocking(our_outbox, False)
-        return Child(self, int(self._line()), our_inbox, our_outbox)
+        return Child(self, int(self._line()), our_inbox, our_outbox, shared)
 
     def end(self, process: int) -> int:
         """End a process; return its exit code, below 0 for a signal."""
@@ -154,17 +162,39 @@ def _environment() -> dict[str, str]:
 class Child:
     """A process for one run of a candidate."""
 
-    def __init__(self, owner: Nursery, process: int, inbox: int, outbox: int) -> None:
-        self._owner, self._process = owner, process
+    def __init__(
+        self, owner: Nursery, process: int, inbox: int, outbox: int, shared: IO[bytes]
+    ) -> None:
+        self._owner, self._process, self._shared = owner, process, shared
         self._inbox, self._outbox = inbox, outbox
         self._is_open = True
+        self._arrays: list[tuple[NDArray[Any], NDArray[Any]]] = []
+
+    def share(self, arrays: Iterable[NDArray[Any]]) -> None:
+        """Share some arrays, as `show` copies them from then on."""
+        every = list(arrays)
+        n_bytes = sum(array.nbytes for array in every)
+        if n_bytes > SHARED_BYTES:
+            raise CandidateError(f"the workload is too large: {n_bytes:,} bytes of counters")
+        block = mmap.mmap(self._shared.fileno(), max(n_bytes, 1))
+        used = 0
+        for array in every:
+            copy = np.frombuffer(block, array.dtype, array.size, used).reshape(array.shape)
+            self._arrays.append((copy, array))
+            used += array.nbytes
+        self.show()
+
+    def show(self) -> None:
+        """Copy the shared arrays as they are now."""
+        for copy, array in self._arrays:
+            copy[...] = array
 
     def send(self, content: Any, budget: Budget) -> None:
         """Send content that the candidate believes."""
         data = pickle.dumps(content, protocol=5)
         self.write([LENGTH.pack(len(data)), data], budget)
 
-    def write(self, parts: list[bytes | memoryview], budget: Budget) -> None:
+    def write(self, parts: list[bytes], budget: Budget) -> None:
         """Send bytes."""
         try:
             budget.waiting(lambda deadline: messages.write(self._outbox, parts, deadline))
@@ -205,6 +235,8 @@ class Child:
         if not self._is_open:
             return 0
         self._is_open = False
+        self._arrays.clear()
+        self._shared.close()
         for pipe in (self._inbox, self._outbox):
             os.close(pipe)
         return self._owner.end(self._process)

@@ -124,9 +124,9 @@ class Remote:
             child.answer(MAX_ANSWER, self._budget)
         self._child = None
         views = [(k, v.dtype.str, v.shape) for k, v in world.view.items()]
-        block = b"".join(view.tobytes() for view in world.view.values())
         columns = world.columns
         sizes = (len(columns.job_submit), len(columns.stage_job), columns.n_tasks)
+        child.share(world.view.values())
         child.send(
             {
                 "columns": cut(columns, self.knows),
@@ -134,8 +134,6 @@ class Remote:
                 "cluster": world.cluster,
                 "seed": world.seed,
                 "views": views,
-                "n_bytes": len(block),
-                "block": block,
                 "sizes": sizes,
             },
             self._budget,
@@ -167,8 +165,8 @@ class Remote:
         parts = [head, kind.tobytes(), row.tobytes()]
         if times is not None:
             parts.append(times.tobytes())
-        parts += [view.tobytes() for view in world.view.values()]
-        memory.child.write([*parts], self._budget)
+        memory.child.show()
+        memory.child.write(parts, self._budget)
         content = memory.child.answer(memory.n_most, self._budget)
         plans.change(plan, content)
         self._own_timer_s = plan.timer_s
