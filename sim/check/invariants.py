@@ -150,7 +150,8 @@ def check_attempts(record: Record) -> None:
     for m, capacity in enumerate(record.capacity):
         rows = machine == m
         runs = (start[rows] <= instants) & (instants < end[rows])
-        over = (runs @ record.demand[task[rows]] > capacity) & ~record.overbooked
+        used = (runs[:, :, None] * record.demand[task[rows]]).sum(axis=1)
+        over = (used > capacity) & ~record.overbooked
         refuse(
             over.any(axis=1),
             lambda i, m=m: (  # type: ignore[misc]

@@ -7,9 +7,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sim.base.errors import InputError, PolicyError
+from sim.base.errors import InputError
 from sim.engine.plan import NO_LIMIT, Plan
-from sim.env import kernels
 from sim.env.observer import Observer
 
 ActionName = Literal["keys", "stage"]
@@ -42,12 +41,9 @@ class Keys:
     def act(self, observer: Observer, action: ArrayLike, plan: Plan) -> None:
         """Set the keys that change; jobs beyond the last key keep theirs."""
         keys = np.ravel(np.asarray(action, dtype=np.float32))
-        changed = np.empty(len(observer.jobs), np.int32)
-        n = kernels.set_keys(keys, observer.jobs, plan.jobs["key"], changed)
-        if n < 0:
-            raise PolicyError(f"keys must be -1 to 1, not {keys[-1 - n]}")
-        if n:
-            plan.note_jobs(changed[:n])
+        changed = observer.set_keys(keys, plan.jobs["key"])
+        if len(changed):
+            plan.note_jobs(changed)
 
 
 class NextStage:

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4
-from sim.base.errors import InputError
+from sim.base.errors import InputError, PolicyError
 from sim.engine.plan import Batch, Event, World
-from sim.env import kernels
 
 JOB_FEATURES = (
     *("age_s", "n_tasks", "left", "running", "started", "done_work_s"),
@@ -97,7 +96,9 @@ class Observer:
     """
 
     def __init__(self, world: World, form: Form) -> None:
-        columns = world.columns
+        from sim.env import kernels  # loads numba
+
+        columns, self._kernels = world.columns, kernels
         n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
         self._world, self._form, self.now = world, form, 0.0
         self.stage_job = columns.stage_job
@@ -146,9 +147,20 @@ class Observer:
     def update(self, batch: Batch) -> None:
         """Take the events of one instant."""
         self.now = batch.now
-        kernels.follow(
+        self._kernels.follow(
             batch.now, batch[1:3], self._jobs, self._is_in, self._constants, self._numbers
         )
+
+    def set_keys(self, keys: NDArray[np.float32], column: F8) -> I4:
+        """Set the keys of the first jobs shown; return the jobs whose key differs.
+
+        Raises PolicyError on a key that is not from -1 to 1.
+        """
+        changed = np.empty(len(self.jobs), np.int32)
+        n = self._kernels.set_keys(keys, self.jobs, column, changed)
+        if n < 0:
+            raise PolicyError(f"keys must be -1 to 1, not {keys[-1 - n]}")
+        return changed[:n]
 
     def shows(self, jobs: I4) -> bool:
         """Tell whether all of some jobs are in the system."""
@@ -171,11 +183,11 @@ class Observer:
         shown = np.empty(
             (len(jobs) if form.jobs is None else form.jobs, len(form.job_features)), np.float32
         )
-        kernels.observe_jobs(
+        self._kernels.observe_jobs(
             self.now, jobs, self._job_counts, view["done_work"], self._constants, shown
         )
         free = np.empty(len(self._free_total), np.float32)
-        kernels.free_shares(view["free"], self._free_total, free)
+        self._kernels.free_shares(view["free"], self._free_total, free)
         observed: Observation = {
             "n_jobs": np.array([self.n_jobs]),
             "time_s": np.array([self.now]),
@@ -190,7 +202,7 @@ class Observer:
         columns, view, form = self._world.columns, self._world.view, self._form
         room = len(self._stages) if form.stages is None else min(form.stages, len(self._stages))
         self._place[self.stages] = -1
-        self._n_stages = n = kernels.place_stages(
+        self._n_stages = n = self._kernels.place_stages(
             jobs, columns.job_stage0, view["stage_left"], self._place, self._stages[:room]
         )
         stages, n_tasks = self.stages, self._stage_n_tasks
@@ -201,10 +213,10 @@ class Observer:
         ready = np.zeros(n, np.int8)
         topology = (columns.edge0, columns.edge_child)
         counts = (n_tasks, left, started)
-        kernels.find_ready(stages, self._place, *topology, columns.edge_kind, counts, ready)
+        self._kernels.find_ready(stages, self._place, *topology, columns.edge_kind, counts, ready)
         n_edges = int(np.diff(columns.edge0)[stages].sum()) if form.edges is None else form.edges
         edges = np.full((n_edges, 2), -1, np.int32)
-        n_listed = kernels.list_edges(stages, self._place, *topology, edges)
+        n_listed = self._kernels.list_edges(stages, self._place, *topology, edges)
         return {
             "stages": _padded(np.column_stack(features).astype(np.float32), form.stages, 0),
             "stage_job": _padded(_places(columns.stage_job[stages]), form.stages, -1),

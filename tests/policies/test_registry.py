@@ -14,7 +14,12 @@ import sim
 from policies.base import Policy, meanings
 from sweep.grid.options import Options
 
-OPTIONS = Options().files["policy"]
+OPTIONS = {
+    name: file
+    for name, file in Options().files["policy"].items()
+    if "module" not in yaml.safe_load(file.read_text())
+}
+"""Options of registered policies; one with a module registers its policy when it is chosen."""
 SOURCE = r"\b(19|20)\d\d\b|folklore|textbook"
 
 

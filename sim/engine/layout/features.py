@@ -53,7 +53,7 @@ _SITE = {
 }
 """Features that sites add: with one of them a wide variant has all of them."""
 
-_RARER = _SITE | {has.REPLANS, has.QUOTAS, has.CLASS_SPEEDS, has.PINS}
+_RARER = _SITE | {has.COMPONENTS, has.REPLANS, has.QUOTAS, has.CLASS_SPEEDS, has.PINS}
 """Features whose runs are not compiled with SIM_VARIANTS=common."""
 
 
@@ -98,7 +98,7 @@ def _rounded(needed: set[Feature]) -> set[Feature]:
     if has.POOL in needed:
         return needed | _ORDERS | {has.WORTH} if is_wide else needed
     if is_wide:
-        return needed | _widest(needed)
+        return needed | (_widest(needed) - (_RARER if variants == "common" else set()))
     if has.REPLANS in needed:
         needed = needed | {has.GANGS}
     if needed >= {has.SCORED, has.VARIABLE_ENDS}:

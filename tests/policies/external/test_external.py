@@ -8,15 +8,15 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import policies
 import sim
-from policies import Policy
+from policies import Policy, registry
 from policies.external import client
-from policies.external.policy import External
 from policies.external.protocol import Fact
 from sim.check.worlds import crowd
 from sim.plan import Plan, World
@@ -49,12 +49,25 @@ def program(folder: Path, decide: str) -> tuple[str, ...]:
     return sys.executable, str(file)
 
 
-def shell(script: str, **params: object) -> External:
-    return External(command=("sh", "-c", script), **params)
+def shell(script: str, **params: object) -> Policy:
+    return external(command=("sh", "-c", script), **params)
+
+
+@pytest.fixture(autouse=True)
+def registry_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the policy, which needs a program, out of the registry for other tests."""
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+
+
+def external(**params: Any) -> Any:
+    """Build the policy."""
+    from policies.external.policy import External  # registers itself
+
+    return External(**params)
 
 
 def test_a_program_in_python_schedules_as_the_same_policy_here(tmp_path: Path) -> None:
-    result = sim.simulate(crowd(0), SLOTS, External(command=program(tmp_path, NARROW)))
+    result = sim.simulate(crowd(0), SLOTS, external(command=program(tmp_path, NARROW)))
     expected = sim.simulate(crowd(0), SLOTS, Narrow())
     assert np.array_equal(result.job_finish, expected.job_finish)
     assert not np.array_equal(
@@ -70,7 +83,7 @@ def test_so_does_one_in_c(tmp_path: Path) -> None:
     subprocess.run(["cc", *flags, source, "-o", compiled], check=True)
     machines = sim.Cluster.machines(4, cpu=8, mem=16)
     for cluster in (SLOTS, machines):
-        result = sim.simulate(crowd(0), cluster, External(command=(str(compiled),)))
+        result = sim.simulate(crowd(0), cluster, external(command=(str(compiled),)))
         expected = sim.simulate(crowd(0), cluster, Narrow())
         assert np.array_equal(result.job_finish, expected.job_finish)
 
@@ -103,7 +116,7 @@ def test_it_hears_of_jobs_stages_and_edges_as_they_arrive(
         },
     ]
     workload = sim.Workload.from_jobs(jobs)
-    policy = External(command=program(tmp_path, HEARS))
+    policy = external(command=program(tmp_path, HEARS))
     sim.simulate(workload, sim.Cluster.machines(1, cpu=2), policy)
     begin, first, *rest = json.loads((tmp_path / "heard.json").read_text())
     assert begin["kind"] == [Fact.BEGIN]
@@ -130,12 +143,12 @@ def test_it_hears_durations_only_as_an_oracle(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     jobs = [{"submit_s": 0.0, "stages": [{"durations_s": [4.0, 3.0]}]}]
-    policy = External(command=program(tmp_path, HEARS), durations="true")
+    policy = external(command=program(tmp_path, HEARS), durations="true")
     sim.simulate(sim.Workload.from_jobs(jobs), SLOTS, policy)
     first = json.loads((tmp_path / "heard.json").read_text())[1]
     assert first["work_s"][:2] == [7.0, 7.0]
     assert policy.knows.is_oracle
-    assert not External(command=policy.command).knows.is_oracle
+    assert not external(command=policy.command).knows.is_oracle
 
 
 @pytest.mark.parametrize(
@@ -165,21 +178,21 @@ def test_a_program_that_fails_says_its_last_words(script: str, message: str) -> 
 )
 def test_answers_that_can_not_be_are_refused(decide: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(sim.PolicyError, match=message):
-        sim.simulate(crowd(0), SLOTS, External(command=program(tmp_path, decide)))
+        sim.simulate(crowd(0), SLOTS, external(command=program(tmp_path, decide)))
 
 
 def test_its_files_belong_to_its_key(tmp_path: Path) -> None:
     command = program(tmp_path, NARROW)
-    before = External(command=command)
-    assert before.files == External(command=command).files
+    before = external(command=command)
+    assert before.files == external(command=command).files
     Path(command[1]).write_text("import client\n")
-    assert External(command=command).files != before.files
+    assert external(command=command).files != before.files
     with pytest.raises(sim.InputError, match="are others than planned"):
         sim.simulate(crowd(0), SLOTS, before)
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
     with pytest.raises(sim.InputError, match=r"no program '\./scheduller'"):
-        External(command=("./scheduller",))
+        external(command=("./scheduller",))
     with pytest.raises(sim.InputError, match="needs a command"):
-        sim.simulate(crowd(0), SLOTS, External())
+        sim.simulate(crowd(0), SLOTS, external())

@@ -54,7 +54,7 @@ def test_a_lost_output_is_made_again_before_its_reader_goes_on():
 def test_each_attempt_that_was_stopped_has_a_row():
     result = run(workload([(0, 1.0, -1), (2, 1.0, 0), (3, 2.0, 0)]))
     assert result.stops.to_pylist() == [
-        {"job_id": "job-0", "machine": 0, **row}
+        {"job_id": "job-0", "machine": 0, "kept_s": 0.0, **row}
         for row in (
             {"stage": 0, "task": 0, "start_s": 0.0, "stop_s": 1.0, "reason": "failed"},
             {"stage": 0, "task": 0, "start_s": 1.0, "stop_s": 5.0, "reason": "output lost"},

@@ -35,7 +35,7 @@ def test_a_job_is_ended_at_its_limit_and_its_room_goes_on():
     assert r.job_finish.tolist() == [5.0, 8.0]
     assert r.stops.to_pylist() == [
         {"job_id": "a", "stage": 0, "task": 0, "machine": 0, "start_s": 0.0, "stop_s": 5.0,
-         "reason": "timeout"}
+         "reason": "timeout", "kept_s": 0.0}
     ]  # fmt: skip
     assert r.batches["machine"].to_pylist() == [-1, 0]
     assert r.metrics["jobs_failed"] == 0.5
