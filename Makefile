@@ -71,7 +71,7 @@ test-core: $(READY)
 test-long: $(READY)
 	SIM_VARIANTS=exact $(BIN)/python -m pytest tests -q -n 2 --dist worksteal -m "long or e2e"
 	MATRIX=all NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q -n 2 \
-		--dist worksteal $(KERNEL_TESTS)
+		--dist worksteal $(KERNEL_TESTS) tests/policies/wing/lineage tests/mutants
 	SIM_VARIANTS=exact $(BIN)/python -m pytest -q -n 2 --dist worksteal $(KERNEL_TESTS) \
 		tests/policies/test_invariants.py
 
@@ -89,7 +89,7 @@ test-experiments: $(READY)
 # are checked after each instant of random worlds (test_checked_runs.py)
 test-nojit: $(READY)
 	FEW_EXAMPLES=1 NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
-		tests/policies/test_orders.py tests/sim/dags tests/policies/wing/lineage \
+		tests/policies/test_orders.py tests/sim/dags \
 		tests/sweep/questions/backtest/test_audit.py \
 		tests/sweep/questions/backtest/test_steps.py tests/mutants -m "not slow and not long" \
 		--ignore-glob='*_sample.py'

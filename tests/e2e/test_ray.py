@@ -118,6 +118,7 @@ def test_a_trace_is_parsed_once_over_two_sweeps(
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "auto"])
+@pytest.mark.long
 def test_an_unreachable_cluster_is_reported(command: Command, tmp_path: Path, address: str) -> None:
     words = ("policy=fifo", "trace=alibaba_synth", "trace.jobs=20", "tracking=none")
     (tmp_path / "ray").mkdir()

@@ -63,6 +63,7 @@ def test_each_changes_one_place_of_a_function():
 
 
 @pytest.mark.skipif(JIT, reason="kernels are changed as plain Python")
+@pytest.mark.long
 def test_worlds_catch_faults_that_are_not_explained():
     pool = list(worlds.random_worlds(40))
     reach = reaches.reach_of_calls([lambda world=world: worlds.notice_of(world) for world in pool])
@@ -106,6 +107,7 @@ def test_tests_judge_as_well(capsys):
     assert "pytest ends with 4" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_explanations_are_of_mutants_with_a_reason():
     every = list(run._every([]))
     for row in run.explanations():

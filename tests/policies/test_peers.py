@@ -11,6 +11,8 @@ from tests.policies.peers import SensitiveFirst, TwoDimensionalLas
 from tests.policies.small import job
 from tests.sim.engine.test_kernel import assert_same
 
+pytestmark = pytest.mark.long
+
 FIFO = policies.build("fifo", fit="skip")
 PACKING = ("fifo", "best_fit", "gpu_packing", "dot_product", "fgd")
 SEEDS = range(4)

@@ -101,6 +101,7 @@ def test_slurms_own_log_agrees_with_the_controllers(group: str) -> None:
             assert np.abs((logged - logged[0]) - (times - times[0])).max() < 3.0, (run, name)
 
 
+@pytest.mark.long
 def test_windows_of_expected_ends_are_those_of_slurm() -> None:
     # 0.27 if a window were over by the next running job on a node that may be used
     name = "synth3-backfill_short-basic"

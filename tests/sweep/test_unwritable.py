@@ -116,6 +116,7 @@ def test_a_folder_below_a_read_only_one_is_refused_in_one_line(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_read_only_results_can_be_read(fake: Command, tmp_path: Path, read_only: Any) -> None:
     folder = fake("policy=fifo,las").folder
     expected = {
@@ -146,6 +147,7 @@ def test_read_only_results_can_be_read(fake: Command, tmp_path: Path, read_only:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_read_only_home_is_no_error(fake: Command, tmp_path: Path, read_only: Any) -> None:
     (tmp_path / "home").mkdir()
     read_only(tmp_path / "home")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from sim.base.jit import Feature
 
 INTERPRETED = Feature("INTERPRETED")
-"""The variant is not compiled: with SIM_VARIANTS=common, where a run has a rare mechanism."""
+"""The variant is not compiled: with SIM_VARIANTS=none, or =common where it has a rare mechanism."""
 POOL = Feature("POOL")
 """Slots, and nothing but orders and weights of queues: the hot loops of
 `sim.engine.kernels.pool`."""

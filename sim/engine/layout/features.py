@@ -92,7 +92,7 @@ def is_checked() -> bool:
 def _rounded(needed: set[Feature]) -> set[Feature]:
     """Add features that cost a run little, where another variant would cost a compilation."""
     variants = os.environ.get("SIM_VARIANTS")
-    if variants == "common" and needed & _RARER:
+    if variants == "none" or (variants == "common" and needed & _RARER):
         return needed | {has.INTERPRETED}
     is_wide = variants in ("wide", "common")
     if has.POOL in needed:

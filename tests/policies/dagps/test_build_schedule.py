@@ -224,6 +224,7 @@ def single_tasks(seed, n=6):
     [(single_tasks, 300, 296), (lambda seed: small_job(seed, 10, 5), 40, 36)],
     ids=["six single tasks", "ten tasks, both kinds of edges"],
 )
+@pytest.mark.long
 def test_most_schedules_are_optimal_and_none_is_shorter(draw, n, at_least):
     met = 0
     for seed in range(n):

@@ -207,6 +207,7 @@ def test_logs_of_the_first_weeks_end_with_them():
 
 
 @pytest.mark.parametrize("capacity", [1.0, 0.6])
+@pytest.mark.long
 def test_no_job_fails_where_there_is_room_for_all(week, capacity):
     large = sim.Cluster.machines(1000, tokens=TOKENS)
     result = sim.simulate(week, large, policies.build("priority"))

@@ -220,6 +220,7 @@ def outcome(process: subprocess.Popen[str]) -> tuple[str, list[str]]:
     return out, error.splitlines()
 
 
+@pytest.mark.long
 def test_of_processes_that_find_damage_together_one_compiles(tmp_path: Path) -> None:
     right, _ = outcome(start(ORDER, tmp_path))
     file = file_in(tmp_path, "*/*.nbc")

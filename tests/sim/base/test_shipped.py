@@ -46,6 +46,7 @@ def ran(code: str, cache: Path, *arguments: str, **environment: str) -> tuple[st
     return done.stdout, done.stderr
 
 
+@pytest.mark.long
 def test_a_kernel_of_the_wheel_is_used_until_it_is_damaged(tmp_path: Path) -> None:
     wheel, own = tmp_path / "wheel", tmp_path / "own"
     generic = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}

@@ -20,6 +20,12 @@ ROOT = Path(sim.__file__).parents[1]
 SAMPLE = "3.5\n2\n-1\n7.25\n"
 
 
+@pytest.fixture(autouse=True)
+def nothing_compiled(monkeypatch):
+    """Run as the command does, whose runs compile no event loop."""
+    monkeypatch.setenv("SIM_VARIANTS", "none")
+
+
 @pytest.fixture
 def write(tmp_path, monkeypatch):
     """Return a function that writes a module of a name of its own; unload it afterwards."""

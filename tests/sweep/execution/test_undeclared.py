@@ -85,6 +85,7 @@ def test_what_a_policy_reads(
     assert "could not be checked" not in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_of_several_settings_all_count_and_code_is_checked_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ def test_it_has_gangs_three_models_partitions_priorities_and_quotas(tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_with_preemption_jobs_of_high_priority_hardly_wait(tmp_path: Path) -> None:
     """First come, first served lets them wait as long as others: hours."""
     inputs, waits = Inputs(tmp_path), {}

@@ -135,6 +135,7 @@ def _check_commands(finished: FinishedSweep, command: Command, name: str) -> Non
         assert every_file(finished.folder) == before
 
 
+@pytest.mark.long
 def test_damaged_files_of_a_grid(fake: Command, tmp_path: Path) -> None:
     finished = _run_twice(fake, GRID, tmp_path)
     for name, read in READERS.items():

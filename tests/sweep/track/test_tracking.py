@@ -460,6 +460,7 @@ def test_a_server_that_is_down_is_an_error_at_once(
     assert sweep.track(small()).n_logged == 4
 
 
+@pytest.mark.long
 def test_logging_resumes_after_a_lost_connection(
     sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:

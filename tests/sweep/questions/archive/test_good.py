@@ -20,6 +20,7 @@ from tests.sweep.questions.archive.sandbox import Sandbox
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.long
 def test_all_of_it(name: str, tmp_path: Path, box: Sandbox) -> None:
     fails_on = "las" if name == "failures" else None
     with sandbox.fake_simulator(fails_on):

@@ -71,6 +71,7 @@ def read(file: Path, name: str) -> bytes:
 
 
 class TestExport:
+    @pytest.mark.long
     def test_everything_that_cells_need_twice_the_same_bytes(
         self, ran: Ran, fake: Command, mine: Path
     ) -> None:

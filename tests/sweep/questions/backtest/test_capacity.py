@@ -89,6 +89,7 @@ def test_jobs_of_0_s_have_a_slot_of_their_node() -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("trace.tasks=nodes",)])
+@pytest.mark.long
 def test_a_backtest_on_machines_of_several_kinds(
     command: Command, tmp_path: Path, words: tuple[str, ...]
 ) -> None:

@@ -67,6 +67,7 @@ class Own(Policy):
 """
 
 
+@pytest.mark.long
 def test_a_user_policy(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     user_folder = tmp_path / "mine"
     (user_folder / "policy").mkdir(parents=True)

@@ -93,6 +93,7 @@ def server(ui_server: Served) -> str:
 
 @pytest.mark.e2e
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_ui_serves_the_sweep_with_its_cells_below_it(server: str) -> None:
     assert b"MLflow" in fetch(server + "/")
     runs = json.loads(
