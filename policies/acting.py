@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +14,7 @@ from sim.env.observer import Form, Observation, Observer
 
 
 @dataclass(frozen=True)
-class Acting(Policy):
+class Acting(Policy, ABC):
     """A policy whose decisions are the actions of `sim.env.SchedulingEnv`.
 
     A subclass sets the form and the action of its environment, and returns the action on an
@@ -35,9 +36,9 @@ class Acting(Policy):
         declared: Literal["declared"] = "declared"
         return Knows(self.form.durations, declared, values=declared, deadlines=declared)
 
+    @abstractmethod
     def act(self, observation: Observation) -> Any:
         """Return the action on an observation."""
-        raise NotImplementedError
 
     def prepare(self, world: World, plan: Plan) -> tuple[Observer, Action]:
         """Observe from the beginning."""
