@@ -143,10 +143,9 @@ class _Conversation:
 
     def begin(self, plan: Plan) -> None:
         """Say that the run begins."""
-        n_jobs = self._n_total
-        plan.set_jobs(key=np.arange(n_jobs, dtype=np.float64))
-        self._reset(self._facts.begin(1), 1)
-        self._hear(plan, 0.0)
+        plan.set_jobs(key=np.arange(self._n_total, dtype=np.float64))
+        self._reset(self._facts.begin(1))
+        self._hear(plan)
 
     def tell(self, batch: Batch, plan: Plan) -> None:
         """Say what happened at one instant."""
@@ -161,7 +160,7 @@ class _Conversation:
         n_more = sum(self._n_facts(job) for job in arrived)
         n = len(kinds) + n_more + len(changed)
         facts = self._facts.begin(n)
-        self._reset(facts, n)
+        self._reset(facts)
         facts["time_s"][:] = batch.now
         begin = 0
         for kind, row in zip(kinds, rows, strict=True):
@@ -186,7 +185,7 @@ class _Conversation:
             facts["left"][begin:], facts["running"][begin:] = left[differs], running[differs]
             facts["started"][begin:] = view["started"][changed]
             facts["done_work_s"][begin:] = view["done_work"][changed]
-        self._hear(plan, batch.now)
+        self._hear(plan)
         if observer.n_ended == self._n_total:
             self._process.close()
 
@@ -222,13 +221,13 @@ class _Conversation:
             facts["child"][end:last] = columns.edge_child[edge0[0] : edge0[-1]]
         return last
 
-    def _reset(self, facts: Mapping[str, NDArray[Any]], n: int) -> None:
+    def _reset(self, facts: Mapping[str, NDArray[Any]]) -> None:
         for name, default in self._defaults:
             facts[name][:] = default
         for name in self._demands:
             facts[name][:] = 0.0
 
-    def _hear(self, plan: Plan, now: float) -> None:
+    def _hear(self, plan: Plan) -> None:
         answer = self._process.ask(*self._facts.message())
         names = answer.schema.names
         unknown = set(names) - {"job", TIMER, *PLAN_COLUMNS}

@@ -69,7 +69,6 @@ class SchedulerProcess:
         self._readable.register(self._out, select.POLLIN)
         self._writable.register(self._in, select.POLLOUT)
         self._buffer, self._position = b"", 0
-        self._deadline = 0.0
         self._stream: pa.RecordBatchReader | None = None
         self._end = weakref.finalize(self, _end, self._process, self._errors)
         self._deadline = time.monotonic() + timeout_s
@@ -145,7 +144,7 @@ class SchedulerProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(ends_within_s)
         code = self._process.returncode
-        self._errors.seek(0)
+        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - _PIECE))
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         self._end()
         ended = "" if code is None else f", exit code {code}"
