@@ -59,12 +59,12 @@ def set_keys(keys, jobs, column, changed):
 
 
 @jit
-def free_shares(free, total, out):
-    """Fill the free share of each resource of the cluster."""
+def free_shares(free, rooms, total, out):
+    """Fill the free share of each resource, whose rooms are these columns of `free`."""
     for r in range(len(total)):
         room = 0
         for m in range(len(free)):
-            room += free[m, r]
+            room += free[m, rooms[r]]
         out[r] = room / total[r]
 
 

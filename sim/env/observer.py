@@ -120,7 +120,10 @@ class Observer:
             ]
         )
         self._stage_n_tasks = columns.stage_n_tasks.astype(np.int32)
-        self._free_total = np.maximum(view["free"].sum(axis=0), 1)
+        n_parts = view["free"].shape[1] - len(world.cluster.resources)  # of whole machines, if any
+        n_rigid = len(world.cluster.resources) - len(world.cluster.fungible)
+        self._rooms = np.delete(np.arange(view["free"].shape[1]), slice(n_rigid, n_rigid + n_parts))
+        self._free_total = np.maximum(view["free"].sum(axis=0), 1)[self._rooms]
 
     @property
     def jobs(self) -> I4:
@@ -187,7 +190,7 @@ class Observer:
             self.now, jobs, self._job_counts, view["done_work"], self._constants, shown
         )
         free = np.empty(len(self._free_total), np.float32)
-        self._kernels.free_shares(view["free"], self._free_total, free)
+        self._kernels.free_shares(view["free"], self._rooms, self._free_total, free)
         observed: Observation = {
             "n_jobs": np.array([self.n_jobs]),
             "time_s": np.array([self.now]),

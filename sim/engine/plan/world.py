@@ -56,7 +56,8 @@ class World:
         (how many were submitted before it, -1 until it is), ``whole`` ((J, R), quanta: what the
         machines of a gang that takes whole ones have beyond its slots, since it last began; one
         row if there is none). ``free`` ((M, R), quanta): the free room of each machine, columns in
-        the cluster's order, those that decide what fits first. One entry a stage: ``stage_left``
+        the cluster's order, those that decide what fits first; after those that can't be overbooked
+        one of parts of machines, if jobs take whole ones. One entry a stage: ``stage_left``
         (unfinished tasks), ``stage_started`` (except those lost or evicted) and, if the plan sets
         the stage column ``expected_s``, ``stage_done_work`` (``done_work`` of its tasks, s).
     """

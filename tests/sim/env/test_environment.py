@@ -137,6 +137,25 @@ def test_jobs_beyond_the_form_go_by_submission() -> None:
     assert np.argsort(env.result().job_start).tolist() == [1, 0, 2, 3, 4]
 
 
+@pytest.mark.parametrize("fungible", [(), ("net",)])
+def test_where_jobs_take_whole_machines_the_rooms_are_those_of_the_resources(
+    fungible: tuple[str, ...],
+) -> None:
+    demand = {"cpu": 1.0, "net": 3.0}
+    jobs = [
+        {"submit_s": 0.0, "exclusive": True, "stages": [{"durations_s": [9.0], "demand": demand}]},
+        {"submit_s": 1.0, "stages": [{"durations_s": [3.0], "demand": demand}]},
+        {"submit_s": 2.0, "stages": [{"durations_s": [3.0], "demand": demand}]},
+    ]
+    cluster = sim.Cluster.machines(2, cpu=4, net=12, fungible=fungible)
+    env = SchedulingEnv(lambda _: (sim.Workload.from_jobs(jobs), cluster))
+    assert env.reset(seed=0)[0] in env.observation_space
+    env.step(np.zeros(0))
+    observed = env.step(np.zeros(0))[0]
+    assert observed in env.observation_space
+    assert observed["free"].tolist() == [0.75, 0.75]  # two of eight CPUs, six of 24 of the network
+
+
 def test_a_reward_of_ones_own_is_taken() -> None:
     env = SchedulingEnv(draw, reward=lambda env: -float(env.n_jobs))
     env.reset(seed=1)
