@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from policies import registry
+from sim.base import entry_points
 from tests import without
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,7 +56,7 @@ def registry_as_it_was() -> Iterator[None]:
     before = set(registry._REGISTRY)
     yield
     for name in registry._REGISTRY.keys() - before:
-        if registry._REGISTRY[name].__module__.startswith("policies."):
+        if name in entry_points.installed(registry.KIND):
             continue  # a system's, imported on its first use
         module = registry._REGISTRY.pop(name).__module__
         if not module.startswith("tests."):

@@ -15,7 +15,7 @@ import pytest
 
 import policies
 import sim
-from policies import Policy, registry
+from policies import Policy
 from policies.external import client
 from policies.external.protocol import Fact
 from sim.check.worlds import crowd
@@ -51,12 +51,6 @@ def program(folder: Path, decide: str) -> tuple[str, ...]:
 
 def shell(script: str, **params: object) -> Policy:
     return external(command=("sh", "-c", script), **params)
-
-
-@pytest.fixture(autouse=True)
-def registry_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the policy, which needs a program, out of the registry for other tests."""
-    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
 
 
 def external(**params: Any) -> Any:
