@@ -76,6 +76,9 @@ class Slurm(Cycles):
         an epilog takes longer.
     node_completing_s : float
         Further such time for each task of the job, s: its nodes report one after another.
+    requeue_s : float
+        Time for which a job that was stopped and requeued can't start again, s: the lifetime of
+        its credentials (AuthInfo: cred_expire) and a second.
     order : {"fcfs", "priority"}
         Order of the jobs: first come, first served (PriorityType: priority/basic), or the plan's
         keys, for a policy that sets these.
@@ -97,6 +100,7 @@ class Slurm(Cycles):
     main_delay_s: _Count = 3
     completing_s: NotNegative = 0.1
     node_completing_s: NotNegative = 0.0
+    requeue_s: NotNegative = 121.0
     order: Literal["fcfs", "priority"] = "fcfs"
     knowledge: Literal["declared", "true"] = "declared"
 
@@ -145,6 +149,7 @@ class Slurm(Cycles):
             main_interval_s=self.main_interval_s,
             main_delay_s=self.main_delay_s,
             completing_s=completing_s,
+            requeue_s=self.requeue_s,
             clock_s=phase.uniform(0.0, 3600.0),
             poll_phase_s=phase.uniform(),
             main_phase=math.floor(phase.uniform(0.0, self.main_interval_s)),

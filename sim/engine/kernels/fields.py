@@ -452,6 +452,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_replan_s", "f8", "*", INPUT),
     ("state_job_expected_end", "i8", "J:REPLANNED", 0),  # clock, s
     ("state_job_listed", "i1", "J:REPLANNED", 0),
+    ("state_job_back", "f8", "J:REPLANNED", -inf),  # when it is looked at again after a stop, s
     ("state_planned_jobs", "i4", "J:REPLANNED", 0),  # waiting jobs in order
     ("state_plan_jobs", "i4", "J:REPLANNED", 0),  # those of the plan
     ("state_expected_jobs", "i4", "J:REPLANNED", 0),  # running jobs by expected end

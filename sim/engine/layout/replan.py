@@ -119,6 +119,7 @@ def replan_fields(
                 replan.max_s,
                 replan.yield_s,
                 replan.sleep_s,
+                replan.requeue_s,
             ]
         )
         completing_s = np.array(np.broadcast_to(replan.completing_s, n_jobs), dtype=np.float64)

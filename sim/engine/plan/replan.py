@@ -90,6 +90,9 @@ class Replan:
         Least time from one pass to one after an event, s.
     completing_s : float or (J,) float64
         Time for which its nodes complete a job that has ended: nothing starts on them, s.
+    requeue_s : float
+        Time for which no pass and no plan looks at a job that was stopped and waits again, s; at
+        one that is suspended when it is preempted they look at once.
     clock_s : float
         Time of the scheduler's clock when the workload begins, s, at least 0.
     poll_phase_s : float
@@ -128,6 +131,7 @@ class Replan:
     main_interval_s: int = 60
     main_delay_s: int = 3
     completing_s: float | F8 = 0.1
+    requeue_s: float = 0.0
     clock_s: float = 0.0
     poll_phase_s: float = 0.0
     main_phase: int = 0

@@ -31,6 +31,7 @@ FILES: Mapping[str, str] = {
     "assoc.txt": "shares, limits and the tree of accounts: all shares are equal, no limit holds",
     "events.txt": "times at which nodes were down or drained: all are up throughout, but for "
     "drains that slurmctld.log tells",
+    "sdiag.txt": "how long the controller's plans take: 0.01 s",
     "slurmctld.log": "drains that sacctmgr show event does not list; when reservations were made",
     JOBS: "jobs",
 }

@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from sim.base.errors import InputError
+from sim.base.reading import read_bytes
 from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.partitions import job_factor, tier
 from sim.traces.slurm_site.shown import is_set, span_s
@@ -48,8 +51,6 @@ EFFECTS = {
     "preempt_youngest_first": "set policy.preemption.victims=last_started",
     "defer": "starts at submission are not simulated anyway: cycles start jobs",
 }
-_CRED_EXPIRE_S = 120
-"""Slurm's default of cred_expire, s: a job that was requeued waits at least so long."""
 BATCH_SCHED_DELAY_S = 3
 """Slurm's default of batch_sched_delay, s."""
 _WEIGHTS = {
@@ -100,11 +101,35 @@ def _scheduler(folder: Folder) -> dict[str, Any]:
         elif name not in NO_EFFECT:
             effect = EFFECTS.get(name, "not known")
             folder.notes.add("slurm.conf", f"SchedulerParameters={part}", effect)
+    lifetime = re.search(r"cred_expire=(\d+)", folder.conf.options.get("authinfo", ""))
+    if lifetime:
+        settings["requeue_s"] = int(lifetime[1]) + 1
+    if "sdiag.txt" in folder.files:
+        settings["cycle_s"] = mean_cycle_s(folder.files["sdiag.txt"])
     if min_delay_s > settings.get("main_delay_s", BATCH_SCHED_DELAY_S):
         settings["main_delay_s"] = min_delay_s
     if settings.get("array_reserve") == 0:
         settings["array_reserve"] = 1  # as in Slurm: the first is not counted
     return settings
+
+
+def mean_cycle_s(file: Path) -> float:
+    """Read from the output of ``sdiag`` how long a backfill cycle takes in the mean, s.
+
+    Raises
+    ------
+    InputError
+        If there is no such line.
+    """
+    _, _, backfill = read_bytes(file).decode("utf-8", "replace").partition("Backfilling stats")
+    mean = re.search(r"^\s*Mean cycle:\s*(\d+)\s*$", backfill, re.MULTILINE)
+    if mean is None:
+        raise InputError(
+            "no line Mean cycle: N below Backfilling stats; write it with sdiag > sdiag.txt",
+            file=file,
+            rule="no cycles",
+        )
+    return int(mean[1]) * 1e-6
 
 
 def _priorities(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, Any]:
@@ -160,22 +185,6 @@ def _preemption(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, A
     kind = options.get("preempttype", "preempt/none")
     if kind in ("preempt/none", ""):
         return None
-    preemption = _preemption_by(kind, folder, partitions)
-    ways = preemption["when"] if preemption else ()
-    if "requeue" in (ways.values() if isinstance(ways, dict) else (ways,)):
-        lifetime = re.search(r"cred_expire=(\d+)", options.get("authinfo", ""))
-        folder.notes.add(
-            "slurm.conf", "AuthInfo=cred_expire",
-            f"a job that was requeued may start again at once, in Slurm after "
-            f"{lifetime[1] if lifetime else _CRED_EXPIRE_S} s",
-        )  # fmt: skip
-    return preemption
-
-
-def _preemption_by(
-    kind: str, folder: Folder, partitions: Mapping[str, Record]
-) -> dict[str, Any] | None:
-    options = folder.conf.options
     mode = _way(options.get("preemptmode", "OFF"))
     if kind == "preempt/partition_prio":
         levels = {name: tier(record) for name, record in partitions.items()}

@@ -88,13 +88,16 @@ def _thinned(times_s: F8) -> F8:
 
 
 def cycle_of(model: Model, otherwise_s: float) -> float:
-    """Return the time of a cycle of a policy that plans anew every so often, or `otherwise_s`."""
+    """Return the time of a cycle of a policy that plans anew every so often, or `otherwise_s`.
+
+    What happens while it plans it plans for in the next cycle, and starts at any time in that.
+    """
     world = World(model.workload.columns, model.cluster, 0, {})
     plan = Plan(model.workload.n_jobs, model.workload.n_stages, model.workload.n_tasks)
     model.policy.begin(world, plan)
     if plan.replan is None:
         return otherwise_s
-    return plan.replan.interval_s + plan.replan.main_delay_s
+    return plan.replan.interval_s + plan.replan.main_delay_s + 2 * plan.replan.cycle_s
 
 
 @dataclass(frozen=True)

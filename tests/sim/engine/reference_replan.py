@@ -19,6 +19,7 @@ from functools import partial
 
 import numpy as np
 
+from sim.engine.plan import WhenPreempted
 from tests.sim.engine.reference_cycles import Counts, slice_end, slice_s
 
 
@@ -568,6 +569,7 @@ class Replanning:
         self.expected_end = {}
         self.completing = {}  # job: time until which its nodes complete it
         self.known = self.plans = 0
+        self.back = {}  # job that was stopped: when it is looked at again
         self.last_poll, self.next_full, self.requested = -(10**9), options.main_phase, None
         self.wake, self.is_idle = options.plan_phase_s, False
         self.last_plan, self.last_update = 0, -1
@@ -633,6 +635,8 @@ class Replanning:
         stopped = [j for j in self.expected_end if not self._holds(j)]
         for j in stopped:
             del self.expected_end[j], self.nodes[j]
+            if self._when(j) != WhenPreempted.SUSPEND:
+                self.back[j] = self.now + self.plan.replan.requeue_s
         completed = [j for j, until in self.completing.items() if until <= self.now]
         for j in completed:
             del self.completing[j], self.nodes[j]
@@ -707,6 +711,7 @@ class Replanning:
             g for g in sorted(self._waiting(), key=order) if with_passed or not self._passes(g)
         ]
         jobs = [int(self.c.stage_job[g]) for g in waiting]
+        jobs = [j for j in jobs if self.back.get(j, -math.inf) <= self.now]
         return [self._as_job(j) for j in dict.fromkeys(jobs)]
 
     def _as_job(self, j):

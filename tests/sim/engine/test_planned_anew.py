@@ -115,7 +115,7 @@ def test_slurm_plans_anew_without_a_lost_node():
     a, first in order, has node 1 once other has ended at about 10 s, and b once a has, 4 s later.
     """
     jobs = [job("a", 4.0), job("other", 10.0), job("b", 1.0, submit_s=1.0)]
-    result = run(jobs, 2, "slurm", [(0, 2.0, math.inf)], interval_s=1)
+    result = run(jobs, 2, "slurm", [(0, 2.0, math.inf)], interval_s=1, requeue_s=0)
     a, other, b = result.job_finish.tolist()
     assert other < 12.0
     assert other + 4.0 <= a < other + 7.0

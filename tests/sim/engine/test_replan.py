@@ -17,6 +17,7 @@ import policies
 import sim
 from policies.base import Policy
 from sim.base.errors import InputError
+from sim.cluster.faults import Outages
 from sim.engine.plan import Depth, Event, Order, Queues, Replan
 from tests.examples import examples
 from tests.sim.engine.judge_replan import judge, read, settings_of
@@ -72,6 +73,8 @@ class AnyReplan(Policy):
             main_phase=int(rng.integers(0, 7)),
             plan_phase_s=pick(0.0, 0.5, 0.9),
         )
+        if rng.random() < 0.5:
+            plan.replan = dataclasses.replace(plan.replan, requeue_s=pick(0.5, 3.0, 40.0))
         plan.replan = self._leaves_out(plan.replan, world.columns)
         plan.timer_s = 1.25 if self.callbacks else np.inf
 
@@ -288,6 +291,10 @@ def test_a_limit_of_no_time_is_planned_for():
 
 def starts(jobs, slots, replan, key=0.0):
     """Return the starts of rigid jobs (submission, run, tasks) with exact limits, by key."""
+    return run(jobs, sim.Cluster.slots(slots), replan, key).job_start.tolist()
+
+
+def run(jobs, cluster, replan, key=0.0):
     workload = sim.Workload.from_jobs(
         {"submit_s": submit, "stages": [{"durations_s": [run] * tasks}], "min_tasks": tasks}
         for submit, run, tasks in jobs
@@ -301,7 +308,7 @@ def starts(jobs, slots, replan, key=0.0):
             plan.set_jobs(key=key, expected_s=[run for _, run, _ in jobs])
             plan.replan = replan
 
-    return sim.simulate(workload, sim.Cluster.slots(slots), Exact()).job_start.tolist()
+    return sim.simulate(workload, cluster, Exact())
 
 
 def test_jobs_start_at_polls_and_plans():
@@ -319,6 +326,16 @@ def test_nodes_that_are_reserved_anew_are_a_change_to_plan_for():
     replan = Replan(completing_s=0.25, poll_phase_s=0.5, main_phase=50, plan_phase_s=7.0)
     jobs = [(0.2, 60, 3), (0.2, 60, 2), (40.2, 20, 1)]
     assert starts(jobs, 4, replan, key=[1, 0, 2]) == [61.5, 0.5, 61.5]
+
+
+def test_a_requeued_job_is_not_looked_at_for_a_time():
+    """Its node is lost at 10; on the other it starts with the next pass, or after another job."""
+    jobs = [(0.2, 60, 1), (11.7, 5, 1)]
+    lost = sim.Cluster.machines(2, cpu=1).with_outages(Outages.from_columns([0], [10.0], [900.0]))
+    replan = Replan(completing_s=0.25, poll_phase_s=0.5, main_phase=50, plan_phase_s=700.0)
+    for requeue_s, ends in [(0.0, [70.5, 76.5]), (40.0, [110.5, 18.5]), (40.6, [170.5, 18.5])]:
+        options = dataclasses.replace(replan, requeue_s=requeue_s)
+        assert run(jobs, lost, options).job_finish.tolist() == ends
 
 
 @pytest.mark.parametrize("number", [49, 69])

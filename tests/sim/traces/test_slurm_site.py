@@ -263,10 +263,22 @@ def test_what_cycles_leave_out(tmp_path):
     ]
 
 
+def test_sdiag_tells_how_long_a_plan_takes(tmp_path):
+    text = "Main schedule statistics (microseconds):\n\tMean cycle: 70\n\nBackfilling stats\n"
+    without = site(tmp_path)
+    assert "cycle_s" not in without.policy
+    assert any("plans take: 0.01 s" in line for line in without.notes)
+    read = site(tmp_path, sdiag_txt=f"{text}\tLast cycle: 9\n\tMean cycle: 2500000\n")
+    assert read.policy["cycle_s"] == 2.5
+    with pytest.raises(InputError, match="Mean cycle: N below Backfilling stats"):
+        site(tmp_path, sdiag_txt=text)
+
+
 def test_preemption_by_qos(tmp_path):
     conf = CONF + "PreemptType=preempt/qos\nPreemptMode=REQUEUE\nAuthInfo=cred_expire=600\n"
     known = site(tmp_path, slurm_conf=conf)
-    assert any("cred_expire" in line and "after 600 s" in line for line in map(str, known.notes))
+    assert known.policy["requeue_s"] == 601
+    assert "requeue_s" not in site(tmp_path, slurm_conf=CONF).policy  # as by default
     assert known.policy["preemption"] == {
         "by": "qos", "levels": {"normal": 0, "high": 1, "quick": 0}, "grace_s": 0.0,
         "when": {"normal": "requeue", "high": "cancel", "quick": "requeue"},

@@ -14,6 +14,7 @@ from benchmarks.real.slurm.cluster import Cluster
 FILES = (
     "slurm.conf", "gres.conf", "nodes.txt", "partitions.txt", "reservation.txt", "qos.txt",
     "assoc.txt", "events.txt", "sacct.txt", "slurmctld.log",
+    "sdiag.txt",
 )  # fmt: skip
 ABOUT = "run.json"
 _ASSOC = (
@@ -46,6 +47,7 @@ def write(started: Cluster, target: Path, begin: str, end: str, about: dict[str,
         "assoc.txt": f"sacctmgr --parsable2 show assoc format={_ASSOC}",
         "events.txt": f"sacctmgr --parsable2 show event {' '.join(dates)} "
         "format=NodeName,TimeStart,TimeEnd,State",
+        "sdiag.txt": "sdiag",
         "sacct.txt": f"sacct --allusers --duplicates --starttime {begin} --endtime {end} "
         f"--parsable2 --format {_SACCT}",
     }

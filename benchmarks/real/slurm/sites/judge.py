@@ -52,7 +52,7 @@ def candidates(site: Site) -> dict[str, dict[str, Any]]:
 
 _SCHEDULER = (
     "interval_s", "resolution_s", "window_s", "depth", "reserve", "linear_s", "main_depth",
-    "main_interval_s", "main_delay_s",
+    "main_interval_s", "main_delay_s", "cycle_s", "requeue_s",
 )  # fmt: skip
 
 

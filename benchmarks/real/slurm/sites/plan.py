@@ -23,7 +23,16 @@ JUDGED = {
     "gpus-12": "maintenance:a[0-2]:5400:9000:1200",
 }
 """Workloads on which nothing is developed."""
-WORKLOADS = DEVELOPED | JUDGED
+JUDGED_LATER = {
+    "mixed-21": "nodes:c:4",
+    "mixed-22": "limit:batch:0.125",
+    "preempt-21": "qos:normal:MaxTRESPerUser:none",
+    "preempt-22": "move:n[52-59]:main:",
+    "gpus-21": "twice:daemon",
+    "gpus-22": "maintenance:a[0-2]:5400:9000:1200",
+}
+"""Others, with the same changes, for what was mended after the first judgement."""
+WORKLOADS = DEVELOPED | JUDGED | JUDGED_LATER
 N_RUNS = 2
 STEPS, FREE, WHAT_IF, NEAREST = "site steps", "site free", "site what-if", "site nearest"
 """Parts of the table of the page: what is judged."""
@@ -63,7 +72,7 @@ def planned(workloads: Sequence[str], n_runs: int = N_RUNS) -> list[SiteRun]:
     return [
         SiteRun(workload, changed, number)
         for number in range(1, n_runs + 1)
-        for group in (DEVELOPED, JUDGED)
+        for group in (DEVELOPED, JUDGED, JUDGED_LATER)
         for changed in (False, True)
         for workload in group
         if workload in workloads

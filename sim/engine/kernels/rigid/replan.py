@@ -216,7 +216,10 @@ def _end_plan(st, part_s):
 
 @part
 def _list_jobs(st, jobs, with_passed):
-    """List the waiting jobs in order, and mark them; return their number."""
+    """List the waiting jobs in order, and mark them; return their number.
+
+    Those that were stopped a short time ago are not looked at.
+    """
     n, merges = 0, len(st.state_queue_next) > 1
     if merges:
         begin_merge(st)
@@ -226,6 +229,8 @@ def _list_jobs(st, jobs, with_passed):
         if g < 0:
             continue
         j = st.w_stage_job[g]
+        if st.state_job_back[j] > st.state_f[NOW]:
+            continue
         if CAPS and not with_passed and is_passed_over(st, g):
             continue
         if not st.state_job_listed[j]:

@@ -9,6 +9,7 @@ longer interval is over; a planning thread that polls plans again after any even
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.faults.work import SUSPEND
 from sim.engine.kernels.rigid.replan_nodes import job_width
 from sim.engine.kernels.rigid.replan_registers import (
     CLOCK,
@@ -26,6 +27,7 @@ from sim.engine.kernels.rigid.replan_registers import (
     NEXT_FULL,
     POLL_PHASE,
     REQUESTED,
+    REQUEUE,
     WAKE,
 )
 from sim.engine.kernels.rigid.rigid import is_holding
@@ -101,6 +103,8 @@ def note_events(st):
             _complete(st, j)
         else:  # it was stopped, and waits again
             requested = True
+            if st.p_job_when_preempted[j] != SUSPEND:
+                st.state_job_back[j] = st.state_f[NOW] + st.p_replan_s[REQUEUE]
     registers[N_EXPECTED] = n
     while registers[FIRST_COMPLETING] < registers[END_COMPLETING]:
         j = st.state_completing_jobs[registers[FIRST_COMPLETING]]

@@ -21,7 +21,7 @@
 ) = range(16)
 
 # p_replan_s
-INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP = range(8)
+INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE, MAX, YIELD, SLEEP, REQUEUE = range(9)
 
 # state_replan
 (
