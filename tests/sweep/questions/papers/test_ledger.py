@@ -46,6 +46,25 @@ def test_the_ledger_agrees_with_itself_its_rules_and_all_pages() -> None:
     assert list(ledger_checks.problems(entries, ROOT, pages())) == []
 
 
+def test_every_commit_that_the_ledger_names_is_in_the_history() -> None:
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout
+
+    if git("rev-parse", "--is-shallow-repository").strip() != "false":
+        pytest.skip("this is no repository with its whole history")
+    history = git("log", "--format=%H").split()
+    entries = ledger.read(LEDGER)
+    dated = [entry.judged for entry in entries]
+    for rule in filter(None, (entry.rule for entry in entries)):
+        dated += [rule.committed, *(change["committed"] for change in rule.amended)]
+    commits = {text.split()[1] for text in dated}
+    lengths = {len(commit) for commit in commits}
+    shortened = {commit[:n] for commit in history for n in lengths}
+    assert commits - shortened == set()
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     (tmp_path / "rule.md").write_text(RULE)
