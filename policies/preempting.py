@@ -18,6 +18,7 @@ VICTIMS = {
     "lowest_level": Victims.LOWEST_LEVEL,
     "last_started": Victims.LAST_STARTED,
     "least_lost": Victims.LEAST_LOST,
+    "fewest_machines": Victims.FEWEST_MACHINES,
 }
 _HINTS = {"levels": Mapping[str, float], "in_queue": bool, "grace_s": float}
 BETWEEN_QUEUES = {"share": Right.SHARE, "quota": Right.QUOTA}
@@ -38,7 +39,7 @@ def fill(world: World, plan: Plan, options: Mapping[str, Any]) -> None:
         of a higher level preempt those of a lower one;
         in_queue : bool, False by default: only jobs of the same queue; by shares and quotas also
         those of the same queue and lower priority;
-        victims : "lowest_level" (default), "last_started" or "least_lost";
+        victims : "lowest_level" (default), "last_started", "least_lost" or "fewest_machines";
         when : "requeue" (default), "cancel" or "suspend", or a mapping of values of the column to
         one of these;
         grace_s : float, 0 by default.

@@ -229,7 +229,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_nth", "i8", "J:PREEMPTS", 0),
     ("state_unit", "i4", "S+J:PREEMPTS", 0),
     ("state_unit_first", "i4", "S+J:PREEMPTS", -2),
-    ("state_unit_lost", "i8", "S+J:PREEMPTS", 0),
+    ("state_unit_rank", "i8", "S+J:PREEMPTS", 0),
     ("state_unit_next", "i4", "S:PREEMPTS", -1),
     ("state_victim", "i4", "S+J:PREEMPTS", 0),
     ("state_contender", "i4", "J:PREEMPTS", 0),

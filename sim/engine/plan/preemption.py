@@ -39,6 +39,9 @@ class Victims(IntEnum):
     """The last started; of equal ones those of the lowest level."""
     LEAST_LOST = 2
     """Those whose stop loses the least work; of equal ones those of the lowest level."""
+    FEWEST_MACHINES = 3
+    """Those of the lowest level; of equal ones those whose tasks run on the fewest machines, then
+    the first submitted, as in Slurm."""
 
 
 class WhenPreempted(IntEnum):

@@ -34,7 +34,7 @@ SCHEDULER: dict[str, tuple[str, float]] = {
 """Options of SchedulerParameters: those of the policy, and factors."""
 NO_EFFECT = {
     "kill_invalid_depend": "", "no_backup_scheduling": "", "max_rpc_cnt": "",
-    "disable_user_top": "",
+    "disable_user_top": "", "preempt_youngest_first": "",
 }  # fmt: skip
 """Understood without an option of the policy."""
 EFFECTS = {
@@ -48,7 +48,6 @@ EFFECTS = {
     "bf_hetjob_prio": "parts of a heterogeneous job in one partition are one job",
     "assoc_limit_stop": "a job over a limit is passed; it would block those behind it",
     "pack_serial_at_end": "serial jobs are placed by best fit",
-    "preempt_youngest_first": "set policy.preemption.victims=last_started",
     "defer": "starts at submission are not simulated anyway: cycles start jobs",
 }
 BATCH_SCHED_DELAY_S = 3
@@ -188,7 +187,8 @@ def _preemption(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, A
     mode = _way(options.get("preemptmode", "OFF"))
     if kind == "preempt/partition_prio":
         levels = {name: tier(record) for name, record in partitions.items()}
-        return {"by": "partition", "levels": levels, "when": mode or "requeue"}
+        rule = {"by": "partition", "levels": levels, "when": mode or "requeue"}
+        return rule | {"victims": _victims(folder)}
     if kind != "preempt/qos":
         folder.notes.add("slurm.conf", f"PreemptType={kind}", "no job is preempted")
         return None
@@ -210,7 +210,17 @@ def _preemption(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, A
     victim_graces = {graces.get(v, 0.0) for below in victims.values() for v in below}
     if len(victim_graces) > 1:
         folder.notes.add("qos.txt", "GraceTime", "that of all victims is the longest of them")
-    return {"by": "qos", "levels": levels, "when": ways, "grace_s": max(victim_graces)}
+    rule = {"by": "qos", "levels": levels, "when": ways, "grace_s": max(victim_graces)}
+    return rule | {"victims": _victims(folder)}
+
+
+def _victims(folder: Folder) -> str:
+    """Return which victims stop first: small jobs, or the youngest.
+
+    Source: the candidates' order in Slurm's plug-ins preempt/qos and preempt/partition_prio.
+    """
+    parameters = folder.conf.options.get("schedulerparameters", "").lower().split(",")
+    return "last_started" if "preempt_youngest_first" in parameters else "fewest_machines"
 
 
 def _levels(victims: Mapping[str, list[str]]) -> dict[str, int]:

@@ -230,6 +230,9 @@ class Preempting:
             return (-nth,)
         if rule == Victims.LEAST_LOST:
             return (self._lost_us(entries), level, -nth)
+        if rule == Victims.FEWEST_MACHINES:
+            machines = {machine for _, _, _, machine, _, _ in entries}
+            return (level, len(machines), self._job_of(unit), -nth)
         return (level, -nth)
 
     def _took_room_s(self, unit):

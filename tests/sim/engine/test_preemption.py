@@ -135,7 +135,12 @@ def test_only_what_is_needed_stops():
 
 @pytest.mark.parametrize(
     ("victims", "stopped"),
-    [("lowest_level", "new"), ("last_started", "new"), ("least_lost", "saved")],
+    [
+        ("lowest_level", "new"),
+        ("last_started", "new"),
+        ("least_lost", "saved"),
+        ("fewest_machines", "old"),
+    ],
 )
 def test_the_order_of_victims(victims, stopped):
     jobs = [
@@ -146,6 +151,17 @@ def test_the_order_of_victims(victims, stopped):
     ]
     result = run(jobs, sim.Cluster.machines(3, cpu=1), victims=victims)
     assert [row[0] for row in stops(result)] == [stopped]
+
+
+@pytest.mark.parametrize(
+    ("victims", "stopped"), [("lowest_level", "wide"), ("fewest_machines", "b")]
+)
+def test_small_jobs_stop_first(victims, stopped):
+    """Of the same level; a has a higher one."""
+    wide = job("wide", 3, 90.0, 90.0, min_tasks=2)
+    jobs = [job("a", 0, 90.0, priority=1), job("b", 1, 90.0), wide, job("high", 9, 5.0, priority=2)]
+    result = run(jobs, sim.Cluster.machines(4, cpu=1), victims=victims)
+    assert {row[0] for row in stops(result)} == {stopped}
 
 
 def test_the_lowest_level_stops_first():

@@ -282,6 +282,7 @@ def test_preemption_by_qos(tmp_path):
     assert known.policy["preemption"] == {
         "by": "qos", "levels": {"normal": 0, "high": 1, "quick": 0}, "grace_s": 0.0,
         "when": {"normal": "requeue", "high": "cancel", "quick": "requeue"},
+        "victims": "fewest_machines",
     }  # fmt: skip
 
 
@@ -289,6 +290,7 @@ def test_preemption_by_partition(tmp_path):
     conf = CONF + "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n"
     assert site(tmp_path, slurm_conf=conf).policy["preemption"] == {
         "by": "partition", "levels": {"batch": 1, "quick": 3, "gpu": 1}, "when": "suspend",
+        "victims": "fewest_machines",
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from sim.engine.kernels.quotas import is_borrowing, lends_to
 from sim.engine.kernels.state import N_HOLDERS, N_OVER, PREEMPTS_BY, VICTIMS
 
 BY_LEVEL, BY_SHARE, BY_LEVEL_IN_QUEUE, BY_LIMIT, BY_QUOTA = 1, 2, 4, 8, 16
-LOWEST_LEVEL, LAST_STARTED, LEAST_LOST = range(3)
+LOWEST_LEVEL, LAST_STARTED, LEAST_LOST, FEWEST_MACHINES = range(4)
 UNLISTED = -2
 
 
@@ -41,7 +41,10 @@ def list_units(st, g):
                 n = _add_slot(st, n, len(st.state_slot_task) + k, -1)
     if st.state_i[VICTIMS] == LEAST_LOST:
         for i in range(n):
-            st.state_unit_lost[st.state_unit[i]] = _lost_us(st, st.state_unit[i])
+            st.state_unit_rank[st.state_unit[i]] = _lost_us(st, st.state_unit[i])
+    elif st.state_i[VICTIMS] == FEWEST_MACHINES:
+        for i in range(n):
+            st.state_unit_rank[st.state_unit[i]] = _n_machines(st, st.state_unit[i])
     return n
 
 
@@ -145,6 +148,17 @@ def _lost_us(st, unit):
     return lost
 
 
+@inlined
+def _n_machines(st, unit):
+    """Return on how many machines tasks of `unit`, which lists them by machine, run."""
+    n, last, slot = 0, -1, st.state_unit_first[unit]
+    while slot >= 0:
+        n += st.state_slot_machine[slot] != last
+        last = st.state_slot_machine[slot]
+        slot = st.state_unit_next[slot]
+    return n
+
+
 @part
 def _kept_s(st, slot):
     k = st.w_stage_job[st.state_slot_stage[slot]]
@@ -158,10 +172,16 @@ def _kept_s(st, slot):
 def stops_before(st, a, b):
     """Tell whether unit `a` stops before unit `b`."""
     rule = st.state_i[VICTIMS]
-    if rule == LEAST_LOST and st.state_unit_lost[a] != st.state_unit_lost[b]:
-        return st.state_unit_lost[a] < st.state_unit_lost[b]
-    level_a = st.p_job_preempt_level[job_of(st, a)]
-    level_b = st.p_job_preempt_level[job_of(st, b)]
+    rank_a, rank_b, job_a, job_b = 0, 0, job_of(st, a), job_of(st, b)
+    if rule in (LEAST_LOST, FEWEST_MACHINES):
+        rank_a, rank_b = st.state_unit_rank[a], st.state_unit_rank[b]
+    if rule == LEAST_LOST and rank_a != rank_b:
+        return rank_a < rank_b
+    level_a, level_b = st.p_job_preempt_level[job_a], st.p_job_preempt_level[job_b]
     if rule != LAST_STARTED and level_a != level_b:
         return level_a < level_b
+    if rank_a != rank_b:
+        return rank_a < rank_b
+    if rule == FEWEST_MACHINES and job_a != job_b:
+        return job_a < job_b
     return _nth(st, a) > _nth(st, b)

@@ -236,7 +236,8 @@ def test_of_many_workloads_the_largest_gains_are_named():
 def test_the_docs_have_the_table_of_the_page():
     root = Path(__file__).parents[4]
     page = (root / "results/reproductions/wserpt-parts.md").read_text(encoding="utf-8")
-    lines = (root / "docs/what_did_we_find.md").read_text(encoding="utf-8").splitlines() + [""]
+    text = (root / "docs/what_did_we_find.md").read_text(encoding="utf-8")
+    lines = [*text.splitlines(), ""]
     begin = next(i for i, line in enumerate(lines) if line.startswith("| idea | from |"))
     table = "\n".join(lines[begin : lines.index("", begin)])
     assert f"\n\n{table}\n\n" in page
