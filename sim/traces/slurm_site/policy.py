@@ -187,8 +187,8 @@ def _preemption(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, A
     mode = _way(options.get("preemptmode", "OFF"))
     if kind == "preempt/partition_prio":
         levels = {name: tier(record) for name, record in partitions.items()}
-        rule = {"by": "partition", "levels": levels, "when": mode or "requeue"}
-        return rule | {"victims": _victims(folder)}
+        first, when = _victims(folder), mode or "requeue"
+        return {"by": "partition", "levels": levels, "victims": first, "when": when}
     if kind != "preempt/qos":
         folder.notes.add("slurm.conf", f"PreemptType={kind}", "no job is preempted")
         return None
@@ -210,8 +210,8 @@ def _preemption(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, A
     victim_graces = {graces.get(v, 0.0) for below in victims.values() for v in below}
     if len(victim_graces) > 1:
         folder.notes.add("qos.txt", "GraceTime", "that of all victims is the longest of them")
-    rule = {"by": "qos", "levels": levels, "when": ways, "grace_s": max(victim_graces)}
-    return rule | {"victims": _victims(folder)}
+    grace_s, first = max(victim_graces), _victims(folder)
+    return {"by": "qos", "levels": levels, "victims": first, "when": ways, "grace_s": grace_s}
 
 
 def _victims(folder: Folder) -> str:
