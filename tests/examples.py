@@ -11,8 +11,10 @@ FEW = bool(os.environ.get("FEW_EXAMPLES"))
 
 
 def examples(n: int) -> int:
-    """Return half of `n`; a quarter without the JIT, where kernels run slowly, an eighth if FEW."""
-    return max(n // 8 if FEW else n // 2 if jit.JIT else n // 4, 10)
+    """Return half of `n`; a quarter without the JIT, where kernels run slowly; few if FEW."""
+    if FEW:
+        return max(n // 16, 5)
+    return max(n // 2 if jit.JIT else n // 4, 10)
 
 
 COMPILED_WIDE = jit.JIT and os.environ.get("SIM_VARIANTS", "common") != "exact"

@@ -18,6 +18,7 @@ from policies.orders import ShortestRemainingFirst
 from policies.placing import Placing
 from sim.base.parameters import type_hints
 from sim.check.worlds import MACHINES, SLOTS, rigid_crowd
+from tests.conftest import first_of_each_file
 from tests.policies.test_invariants import NAMES, RIGID
 from tests.policies.test_placing import KINDS as DEVICES
 from tests.policies.test_placing import crowd as sharing_devices
@@ -50,6 +51,11 @@ POLICIES = [
         for k in choices(name, "knowledge")
     ),
 ]
+POLICIES = [
+    case if case[0] in first_of_each_file() else pytest.param(*case, marks=pytest.mark.long)
+    for case in POLICIES
+]
+"""Before a landing those of one policy of each file."""
 
 
 def build(name: str, params: dict) -> policies.Policy:

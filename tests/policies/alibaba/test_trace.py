@@ -14,6 +14,7 @@ import sim
 from benchmarks.whole_trace import write_batch_task
 from sim.base.reading import rows as blocks
 from sim.check.account import check_account
+from tests.examples import examples
 from tests.policies.alibaba import naive_alibaba as naive
 from tests.sim.traces.accounts import counts
 
@@ -443,7 +444,9 @@ ROWS = st.lists(
 
 @given(ROWS, st.booleans(), st.booleans(), st.sampled_from([100, 1 << 20]))
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(300),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_random_files_agree_with_the_naive_reader(
     tmp_path, monkeypatch, rows, header, only_terminated, block

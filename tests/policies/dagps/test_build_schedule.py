@@ -21,6 +21,7 @@ from policies.dagps.span_bounds import exact_unit_s
 from sim.base import disk_cache
 from sim.base.random import stream
 from sim.bounds.optimum import optimum
+from tests.examples import examples
 from tests.policies.dagps import reference
 from tests.policies.dagps.dags import (
     EXACT,
@@ -33,7 +34,7 @@ from tests.policies.dagps.reference import Graph
 from tests.sim.bounds.small_jobs import small_job
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(dags(max_stages=4, max_tasks=3, durations_from=EXACT), st.integers(1, 2), st.booleans())
 def test_search_equals_the_reference(dag, n_machines, small):
     """Pruning, sharing spaces and stopping at the lower bound change nothing."""
@@ -45,7 +46,7 @@ def test_search_equals_the_reference(dag, n_machines, small):
     assert dict(enumerate(tasks)) == best.placed
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(dags(), st.integers(1, 3), st.sampled_from([1, 3, None]))
 def test_schedules_are_feasible(dag, n_machines, max_candidates):
     capacity = capacities(n_machines)
@@ -58,7 +59,7 @@ def test_schedules_are_feasible(dag, n_machines, max_candidates):
     assert (np.diff(s.begin_s[s.order]) >= 0).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(dags(max_stages=7))
 def test_parts_are_totally_ordered_and_follow_each_other(dag):
     graph = reference.Graph(dag)
@@ -72,7 +73,7 @@ def test_parts_are_totally_ordered_and_follow_each_other(dag):
         before += tasks.tolist()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(dags(), st.integers(1, 30), st.booleans(), st.booleans())
 def test_machines_beyond_the_number_of_tasks_change_nothing(dag, n_machines, small, shares):
     """As many equal machines as tasks suffice; of unequal machines all are used."""
@@ -307,7 +308,7 @@ def test_heft_ranks_tasks_and_not_stages():
 
 
 @given(dags(equal_tasks=True), st.integers(1, 3), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @pytest.mark.long
 def test_a_search_that_stops_at_an_exact_bound_finds_the_same_schedule(dag, n_machines, share):
     capacity, shared = capacities(n_machines, small=n_machines > 1), np.array([False, share])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import sim
 from sim.base.errors import InputError
 from sim.check.account import check_account
+from tests.examples import examples
 from tests.policies.wing.test_wfcommons import executed, load, task
 
 EDGES = [("a1", "b1"), ("a1", "b2"), ("b1", "c1"), ("b2", "c1")]
@@ -230,7 +231,7 @@ def width(run):
 
 
 @given(st.lists(workflow(), min_size=1, max_size=3), st.sampled_from(["dag", "logs"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_the_account_has_the_files_amounts(tmp_path_factory, contents, read_as):
     folder = tmp_path_factory.mktemp("flows")
     for number, content in enumerate(contents):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.base.acyclic import direct_parents, find_cycle, nodes_on_cycles
+from tests.examples import examples
 
 EDGES = st.integers(2, 9).flatmap(
     lambda n: st.tuples(
@@ -18,7 +19,7 @@ EDGES = st.integers(2, 9).flatmap(
 
 
 @given(EDGES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_cycles_are_those_of_the_graph(drawn):
     n, edges = drawn
     tail = np.array([a for a, _ in edges], np.int32)
@@ -45,7 +46,7 @@ def test_a_long_chain_down_the_rows_is_no_cycle():
 
 
 @given(EDGES, st.sets(st.integers(0, 9)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_direct_parents_are_the_reduced_precedence_of_the_chosen(drawn, chosen):
     n, edges = drawn
     graph = nx.DiGraph((min(edge), max(edge)) for edge in edges if edge[0] != edge[1])

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.base import distinct
+from tests.examples import examples
 
 LONG = ["x" * 128, "x" * 129, "x" * 1000, "x" * 999 + "y", "y" + "x" * 999]
 
 
 @given(st.lists(st.sampled_from(["", "a", "b", "ab", "ba", "j_1", "j_10", "é", "x" * 40, *LONG])))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_strings_are_numbered_by_first_appearance(words):
     array = pa.array(["skipped", *words], pa.string()).slice(1)
     code, first = distinct.number_by_appearance(array)

@@ -14,6 +14,7 @@ import sim
 import sim.traces
 from sim.check.account import check_account
 from sim.check.broken import BrokenRuleError
+from tests.examples import examples
 from tests.fuzz.mutate import mutated
 from tests.fuzz.targets import TARGETS
 
@@ -44,7 +45,7 @@ def test_samples_have_an_account_that_holds(name: str, tmp_path: Path) -> None:
 def test_damaged_files_have_one_too_or_are_refused(name: str, tmp_path: Path) -> None:
     target = TARGETS[variants(name)[-1]]
 
-    @settings(max_examples=60, phases=(Phase.generate,), derandomize=True, deadline=None)
+    @settings(max_examples=examples(120), phases=(Phase.generate,), derandomize=True, deadline=None)
     @given(st.randoms(use_true_random=False))
     def damaged(rng: random.Random) -> None:
         content = mutated(rng.choice(target.samples), rng)

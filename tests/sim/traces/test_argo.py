@@ -20,6 +20,7 @@ import sim
 from sim.check.account import check_account
 from sim.traces import read_trace
 from sim.workload.attempts import FAILED, NEVER_RAN, RUNNING, WAITING
+from tests.examples import examples
 from tests.sim.traces.kubernetes_objects import container, node, workflow, write
 
 
@@ -256,7 +257,7 @@ def plain_count(path: Path) -> dict[str, float]:
     return total
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(160), deadline=None)
 @given(MANY)
 def test_all_work_of_workflows_is_counted(drawn: tuple[dict[str, Any], ...]) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -265,7 +266,7 @@ def test_all_work_of_workflows_is_counted(drawn: tuple[dict[str, Any], ...]) -> 
         check_account(read_trace("argo", path, on_bad_row="skip"), **counted)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(MANY, st.randoms(use_true_random=False))
 def test_order_files_and_compression_change_nothing(
     drawn: tuple[dict[str, Any], ...], rng: random.Random

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sim.check.account import check_account
 from sim.traces import read_trace
+from tests.examples import examples
 from tests.sim.traces.kubernetes_objects import container, job, pod, write
 
 JOBS = ("load", "sum", "")
@@ -92,7 +93,7 @@ def plain_count(path: Path) -> dict[str, float]:
     return total
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(160), deadline=None)
 @given(objects())
 def test_all_work_of_the_objects_is_counted(drawn: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -101,7 +102,7 @@ def test_all_work_of_the_objects_is_counted(drawn: list[dict[str, Any]]) -> None
         check_account(w, **plain_count(path))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(objects(), st.randoms(use_true_random=False), st.integers(1, 3))
 def test_order_files_and_compression_change_nothing(
     drawn: list[dict[str, Any]], rng: random.Random, n_files: int

@@ -20,6 +20,7 @@ import sim
 from sim.check.account import check_account
 from sim.traces import read_trace
 from sim.workload.attempts import FAILED, NEVER_RAN, RUNNING, WAITING
+from tests.examples import examples
 
 ZERO_MS = 1_740_963_600_000
 DRIVER = "f" * 40
@@ -224,7 +225,7 @@ def tasks(draw: st.DrawFn, number: int) -> list[dict[str, Any]]:
 LISTS = st.integers(0, 6).flatmap(lambda n: st.tuples(*(tasks(i) for i in range(n))))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(160), deadline=None)
 @given(LISTS, st.randoms(use_true_random=False))
 def test_all_work_is_counted_in_any_order(
     drawn: tuple[list[dict[str, Any]], ...], rng: random.Random

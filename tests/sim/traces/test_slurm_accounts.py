@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import sim
 from sim.base.errors import InputError
 from sim.check.account import check_account
+from tests.examples import examples
 
 COLUMNS = (
     "JobID", "Cluster", "User", "JobName", "Submit", "Eligible", "Start", "End", "Elapsed",
@@ -161,7 +162,7 @@ def check(reader, lines, rows, tasks):
         assert account.get(kind, {"log": 0.0})["log"] == pytest.approx(amount)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(logs, st.booleans(), st.sampled_from(["cpus", "nodes"]))
 def test_accounts_of_sacct(log, has_elapsed, tasks):
     names = [name for name in COLUMNS if has_elapsed or name != "Elapsed"]
@@ -179,7 +180,7 @@ def test_accounts_of_sacct(log, has_elapsed, tasks):
     check("sacct", lines, rows, tasks)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(logs, st.sampled_from(["cpus", "nodes"]))
 def test_accounts_of_jobcomp(log, tasks):
     lines, rows = [], []

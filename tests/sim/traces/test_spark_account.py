@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 import sim
 from sim.check.account import check_account
+from tests.examples import examples
 from tests.sim.traces.spark_applications import CORES, MEMORY_GIB, count, damaged, runs
 
 GUESSED = "a task whose partition is a guess: no Partition ID, and outputs were lost unseen"
 MISSING = "a task whose end is not in the log, though its stage completed"
 MEDIAN = "a task whose end is not in the log: the median of its stage"
-RANDOM = settings(max_examples=60, deadline=None)
+RANDOM = settings(max_examples=examples(120), deadline=None)
 
 
 @pytest.fixture(scope="module")

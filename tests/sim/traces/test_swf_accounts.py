@@ -14,6 +14,7 @@ import policies
 import sim
 from sim.check.account import check_account
 from sim.traces.swf import FIELDS
+from tests.examples import examples
 from tests.sim.traces.test_swf import line, load, write
 
 JOB_AGAIN = "job number of an earlier line with other content: another job"
@@ -327,7 +328,7 @@ def counted(text: str) -> float:
     return total + sum(sum(filter(None, work)) for work in known)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(200))
 @given(LINES, DAMAGES, st.sampled_from(["all", "completed"]))
 def test_the_account_holds_for_any_log(
     tmp_path_factory: pytest.TempPathFactory, lines: Any, damages: list[str], status: str

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sim.base.errors import InputError
 from sim.check.account import check_account
+from tests.examples import examples
 from tests.sim.traces.tables import read_csv
 
 ZERO_S = 1_000_000
@@ -101,7 +102,7 @@ def count(columns: list[str], rows: list[list[str]], tasks: str | None) -> dict[
     return total
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(tables(), st.sampled_from((None, "cpus", "job")))
 def test_the_log_is_the_sum_of_the_files_rows(
     table: tuple[list[str], list[list[str]]], tasks: str | None

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import sim
 from sim.check.account import check_account
 from sim.workload.attempts import FAILED, NEVER_RAN, RUNNING, Attempt, AttemptLog, LoggedJob
+from tests.examples import examples
 
 ONE: dict[str, float] = {"cpu": 1.0}
 
@@ -97,7 +98,7 @@ def test_a_log_without_a_task_says_why() -> None:
         build()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.integers(0, 9),

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 import sim
 from sim.base import parquet
 from sim.workload import folder as store
+from tests.examples import examples
 from tests.sim.workload.tables import build, expanded, table_workloads
 
 TABLES = ("jobs", "stages", "tasks", "stage_edges", "job_edges", "downloads")
@@ -22,7 +23,9 @@ def _bytes(folder):
 
 @given(table_workloads())
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(80),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_a_written_workload_is_read_back(tmp_path, w):
     w.write(tmp_path / "w")

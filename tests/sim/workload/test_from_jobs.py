@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sim
+from tests.examples import examples
 
 EXAMPLE = {
     "job_id": "a",
@@ -168,7 +169,7 @@ def test_no_jobs_are_no_workload():
         max_size=6,
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_tables_hold_the_dicts_values(jobs):
     w = sim.Workload.from_jobs(
         {"submit_s": t, "stages": [{"durations_s": d} for d in stages]} for t, stages in jobs

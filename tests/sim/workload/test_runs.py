@@ -14,6 +14,7 @@ import sim
 from sim.transforms.tasks import lengthen
 from sim.workload import columns, folder
 from sim.workload.runs import find_runs, one_a_stage
+from tests.examples import examples
 from tests.sim.workload.tables import expanded, small, table_workloads
 
 
@@ -26,7 +27,7 @@ def two_runs(duration_s=(2.0, 3.0, 2.0), count=(4, 1, 3), n_tasks=(5, 3)) -> sim
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=1, max_size=6), min_size=1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_runs_against_a_loop(stages):
     duration_s = np.array([d for tasks in stages for d in tasks])
     task0 = np.cumsum([0, *(len(tasks) for tasks in stages)])
@@ -58,7 +59,7 @@ def test_runs_of_tasks_that_all_differ_share_the_arrays():
 
 
 @given(table_workloads())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_a_workload_in_runs_is_the_same_as_one_of_tasks(w):
     twin = expanded(w)
     assert not twin.in_runs

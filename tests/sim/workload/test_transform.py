@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sim
+from tests.examples import examples
 from tests.sim.workload.tables import build, expanded, table_workloads
 
 
@@ -40,7 +41,7 @@ def readable(w: sim.Workload) -> list[dict]:
 
 
 @given(table_workloads(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_taking_jobs_keeps_them_as_they_are(w, data):
     rows = data.draw(st.lists(st.integers(0, w.n_jobs - 1), min_size=1, unique=True))
     taken = w.take(rows)
@@ -58,7 +59,7 @@ def test_taking_jobs_keeps_them_as_they_are(w, data):
 
 
 @given(table_workloads(), st.floats(0, 900), st.floats(1, 900))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_a_slice_of_time_is_its_jobs_moved_to_the_front(w, begin, length):
     submit = w.columns.job_submit
     inside = (submit >= begin) & (submit < begin + length)
@@ -132,7 +133,7 @@ def test_jobs_of_one_instant_are_offered_over_their_longest_path():
 
 
 @given(table_workloads(), st.floats(0.01, 20), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_scaled_arrivals_offer_the_target_load(w, load, slots):
     cluster = sim.Cluster.slots(3) if slots else sim.Cluster.machines(2, cpu=4, gpu=2)
     submit = w.columns.job_submit

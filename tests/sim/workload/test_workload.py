@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import sim
+from tests.examples import examples
 from tests.sim.workload.tables import build, expanded, small, table_workloads
 
 CONTRACT = {
@@ -92,7 +93,7 @@ def test_a_positive_demand_is_at_least_one_quantum():
 
 
 @given(table_workloads())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_columns_are_read_only_contiguous_and_agree_with_the_tables(w):
     c = w.columns
     for field in dataclasses.fields(c):
@@ -118,7 +119,7 @@ def test_columns_are_read_only_contiguous_and_agree_with_the_tables(w):
 
 
 @given(table_workloads())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_one_duration_a_stage_is_the_same_as_a_table_of_tasks(w):
     twin = expanded(w)
     assert twin.stage_duration_s is None

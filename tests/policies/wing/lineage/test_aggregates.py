@@ -24,6 +24,7 @@ from policies.wing.lineage.dependencies import (
 )
 from policies.wing.lineage.multi_hop import multi_hop
 from sim.base.errors import InputError
+from tests.examples import examples
 from tests.policies.wing.lineage.dags import dags, paths, windows
 from tests.policies.wing.lineage.four_functions import N_DOWNSTREAM
 
@@ -38,7 +39,7 @@ def by_paths(edges, value, within=None):
 
 
 @given(dags(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_without_a_window_it_is_the_sum_over_paths(edges, data):
     n = edges.n_jobs
     value = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), float)
@@ -46,7 +47,7 @@ def test_without_a_window_it_is_the_sum_over_paths(edges, data):
 
 
 @given(dags(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_with_a_window_it_is_exact_however_coarse_the_cuts(edges, data):
     n = edges.n_jobs
     value = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), float)
@@ -86,7 +87,7 @@ def test_what_is_wrong_is_said():
 
 
 @given(dags(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_it_counts_what_algorithm_1_does(edges, data):
     within = data.draw(st.one_of(st.none(), windows(edges.n_jobs)))
     want = multi_hop(edges, N_DOWNSTREAM, within=within)
@@ -100,7 +101,7 @@ def test_more_sources_than_a_pass_serves(n):
 
 
 @given(dags(max_jobs=20), st.integers(0, 5), st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_each_round_finds_what_algorithm_1_does(edges, seed, data):
     n = edges.n_jobs
     value = 1.0 + (np.arange(n) * (seed + 3)) % 5

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from policies.wing.lineage import make_logs
 from policies.wing.lineage.dependencies import UNREAD_RULE, join
 from policies.wing.lineage.openlineage import read_events
+from tests.examples import examples
 from tests.policies.wing.lineage.events import (
     DAYS,
     changed,
@@ -242,7 +243,7 @@ def visible(rows, k, inside, window_s, last_read):
 
 
 @given(st.lists(OPERATION, min_size=1, max_size=30), st.booleans(), st.integers(2, 12))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_the_join_equals_a_walk_through_the_log(rows, inside, window_s):
     """One operation an instant: each read beside all before it, by the rules word by word."""
     rows = [(float(k), job, operation, file) for k, (_, job, operation, file) in enumerate(rows)]

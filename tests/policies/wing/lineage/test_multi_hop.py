@@ -15,6 +15,7 @@ from policies.wing.lineage.analyses import Functions, check_laws, value_function
 from policies.wing.lineage.dependencies import edges_from_pairs, window
 from policies.wing.lineage.multi_hop import SEMIRINGS, multi_hop, rows
 from sim.base.errors import InputError
+from tests.examples import examples
 from tests.paper.wing_algorithm1 import algorithm_1
 from tests.policies.wing.lineage.dags import dags, paths, windows
 from tests.policies.wing.lineage.four_functions import (
@@ -99,7 +100,7 @@ def test_rows_equal_algorithm_1(pair, way):
 
 
 @given(dags(), st.sampled_from([None, 1, 2]), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_functions_that_are_not_compiled_go_by_joins(edges, rounds, data):
     within = data.draw(st.one_of(st.none(), windows(edges.n_jobs)))
     got = as_dict(rows(edges, OWN, within=within, rounds=rounds, block_pairs=30))
@@ -107,7 +108,7 @@ def test_functions_that_are_not_compiled_go_by_joins(edges, rounds, data):
 
 
 @given(dags(), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_the_fast_path_equals_algorithm_1(edges, data):
     n = edges.n_jobs
     value = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), float)

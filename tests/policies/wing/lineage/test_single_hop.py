@@ -19,6 +19,7 @@ from policies.wing.lineage.dependencies import (
     single_hop,
     without_cycles,
 )
+from tests.examples import examples
 
 
 def logs(rows, n_jobs=6, submit_s=None):
@@ -179,7 +180,7 @@ def test_a_cycle_loses_the_edges_that_lead_backward():
 
 
 @given(st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=24))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_without_cycles_drops_only_edges_inside_components(pairs):
     pairs = sorted(p for p in pairs if p[0] != p[1])
     edges = edges_from_pairs(8, [p[0] for p in pairs], [p[1] for p in pairs])
@@ -199,7 +200,7 @@ submissions = st.lists(st.integers(0, 6), min_size=6, max_size=6).map(sorted)
 
 
 @given(st.lists(operation, min_size=1, max_size=40), submissions, st.integers(1, 8))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_the_join_equals_a_relational_one(rows, submit_s, window_s):
     """Every read beside every write of its file; those that may come before it; the last of them.
 

@@ -14,6 +14,7 @@ from sim.base.arrays import offsets
 from sweep.questions.backtest.node_lists import Nodes
 from sweep.questions.backtest.node_shares import shares
 from sweep.questions.backtest.node_sizes import families, kinds_of_nodes, least_sizes
+from tests.examples import examples
 
 N_NODES = 4
 Use = tuple[int, int, int, set[int]]
@@ -61,7 +62,7 @@ def most_inside(rows: list[Use]) -> dict[tuple[int, ...], int]:
     return amounts_inside
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(uses)
 def test_sizes_are_the_least_that_the_log_allows(rows: list[Use]) -> None:
     sizes = least_sizes(*columns(rows))
@@ -95,7 +96,7 @@ def test_of_a_kind_by_the_first_resource_others_may_be_alike() -> None:
     assert size.tolist() == [4, 4, 0]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(uses, st.integers(1, 30))
 def test_shares_add_up(rows: list[Use], size: int) -> None:
     begin, end, room, stage, nodes = columns(rows)
