@@ -1,1 +1,1 @@
-"""Compiled loops of environments."""
+"""Compiled loops of environments: observations, and steps of many side by side."""
