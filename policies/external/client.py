@@ -42,6 +42,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.schema: pa.Schema | None = None
+        self._begin = b""
         self._known: dict[bytes, tuple[int, dict[str, tuple[np.dtype[Any], int]], int]] = {}
 
     def next(self, read: Callable[[int], bytes]) -> Columns | None:
@@ -58,15 +59,21 @@ class Reader:
                 raise ValueError("a message does not begin with ff ff ff ff")
             head = prefix + read(int.from_bytes(prefix[4:], "little"))
             known = self._known.get(head)
+            n_bytes = known[2] if known else _body_bytes(head)
+            body = read(n_bytes)
+            if len(body) < n_bytes:
+                raise ValueError("the stream ends within a message")
             if known:
-                return Columns(*known[:2], read(known[2]))
-            body = read(_body_bytes(head))
-            message = pa.ipc.read_message(pa.py_buffer(head + body))
+                return Columns(*known[:2], body)
             if self.schema is None:
-                self.schema = pa.ipc.read_schema(message)
+                self._begin = head + body
+                self.schema = pa.ipc.open_stream(self._begin).schema
                 continue
-            batch = pa.ipc.read_record_batch(message, self.schema)
-            known = batch.num_rows, _places(batch, message.body), len(body)
+            # as a stream of its own: pyarrow checks those, and single messages it does not
+            buffer = pa.py_buffer(self._begin + head + body)
+            batch = pa.ipc.open_stream(buffer).read_next_batch()
+            batch.validate()
+            known = batch.num_rows, _places(batch, buffer.slice(buffer.size - len(body))), len(body)
             if len(self._known) < MAX_HEADS:
                 self._known[head] = known
             return Columns(*known[:2], body)

@@ -80,7 +80,7 @@ class SchedulerProcess:
         self._write(parts)
         try:
             answer = self._answers.next(self._read)
-        except (pa.ArrowException, OSError, ValueError, struct.error) as error:
+        except (pa.ArrowException, OSError, StopIteration, ValueError, struct.error) as error:
             raise self._error(f"wrote what is no Arrow stream of batches ({error})") from None
         if answer is None:
             raise self._error("ended its stream before the run was over", _GRACE_S)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import struct
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import policies
@@ -255,6 +258,32 @@ def test_a_program_that_fails_says_its_last_words(script: str, message: str) -> 
 def test_answers_that_can_not_be_are_refused(decide: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(sim.PolicyError, match=message):
         sim.simulate(crowd(0), SLOTS, external(command=program(tmp_path, decide)))
+
+
+def test_damaged_streams_are_refused_or_read() -> None:
+    schema, sink = pa.schema({"job": pa.int32(), "key": pa.float64()}), io.BytesIO()
+    with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), schema) as stream:
+        for n in (0, 3, 3):
+            columns = [pa.array(np.arange(n), pa.int32()), pa.array(np.ones(n))]
+            stream.write_batch(pa.record_batch(columns, schema=schema))
+    whole, rng, outcomes = sink.getvalue(), np.random.default_rng(0), set()
+    for _ in range(1000):
+        damaged = np.frombuffer(whole, np.uint8).copy()
+        where = rng.integers(len(whole), size=2)
+        damaged[where] = rng.choice([0, 1, 127, 255], 2)
+        rest = io.BytesIO(damaged[: rng.integers(8, len(whole) + 1000)].tobytes())
+        reader = client.Reader()
+
+        def read(n: int, rest: io.BytesIO = rest) -> bytes:
+            return rest.read(min(n, len(whole)))
+
+        try:
+            while (batch := reader.next(read)) is not None:
+                assert all(len(batch[name]) == batch.n for name in batch.names)
+            outcomes.add("read")
+        except (pa.ArrowException, OSError, StopIteration, ValueError, struct.error):
+            outcomes.add("refused")
+    assert outcomes == {"read", "refused"}
 
 
 def test_its_files_belong_to_its_key(tmp_path: Path) -> None:
