@@ -67,7 +67,7 @@ def _side_by_side(workload: sim.Workload, episode: sim.Workload) -> list[Row]:
     rng = np.random.default_rng(0)
     actions = rng.uniform(-1, 1, (64, N_ENVS, 100)).astype(np.float32)
     rows = []
-    for threads, limit in ((1, None), (CORES, AT_LEAST_STEPS)):
+    for threads, limit in ((1, AT_LEAST_STEPS), (CORES, None)):
         several = SchedulingVectorEnv(
             lambda _: (episode, sim.Cluster.slots(SLOTS)),
             N_ENVS,
