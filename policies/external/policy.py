@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from policies.base import Policy
+from policies.external.client import Columns, Heads
 from policies.external.process import SchedulerProcess
-from policies.external.protocol import (
-    COLUMNS,
-    DEMAND_PREFIX,
-    PLAN_COLUMNS,
-    TIMER,
-    VERSION,
-    Fact,
-    Facts,
-    facts_schema,
-)
+from policies.external.protocol import COLUMNS, PLAN_COLUMNS, TIMER, VERSION, Fact, facts_schema
 from policies.knows import Knows
 from policies.registry import register
+from sim.base.arrays import F8, I4
 from sim.base.errors import InputError, PolicyError
 from sim.base.parameters import Positive
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.env import Form, Observer
+
+_ANSWERED = frozenset({"job", TIMER, *PLAN_COLUMNS})
 
 
 @register("external")
@@ -116,11 +108,21 @@ def files_digest(command: tuple[str, ...]) -> str:
     return digest.hexdigest()
 
 
+def _defaults(n_demands: int) -> tuple[I4, F8]:
+    """Return the defaults of facts, of the columns of int32 and of those of float64."""
+    ints, floats = (
+        [default for dtype, default in COLUMNS.values() if dtype == kind] for kind in ("i4", "f8")
+    )
+    return np.array(ints, np.int32), np.array(floats + [0.0] * n_demands)
+
+
 class _Conversation:
     """Messages of one run, and the counts of jobs that the program knows."""
 
     def __init__(self, policy: External, world: World) -> None:
-        columns, cluster = world.columns, world.cluster
+        from policies.external import kernels  # loads numba
+
+        columns, cluster, view = world.columns, world.cluster, world.view
         about = {
             "protocol": VERSION,
             "seed": world.seed,
@@ -131,129 +133,88 @@ class _Conversation:
             "queues": columns.queue_names,
         }
         schema = facts_schema(columns.resources, about)
-        self._world, self._facts = world, Facts(schema)
-        self._shows_work = policy.durations == "true"
-        self._observer = Observer(world, Form(jobs=None, stages=None))
-        self._defaults = [(name, default) for name, (_, default) in COLUMNS.items()]
-        self._demands = [DEMAND_PREFIX + name for name in columns.resources]
-        self._heard_left = columns.job_n_tasks.astype(np.int32)
-        self._heard_running = np.zeros(len(columns.job_submit), np.int32)
+        self._kernels, self._heads = kernels, Heads(schema)
         self._n_total = len(columns.job_submit)
+        self._observer = Observer(world, Form(jobs=None, stages=None))
+        self._defaults = _defaults(len(columns.resources))
+        self._n_bytes = tuple(defaults.nbytes for defaults in self._defaults)  # of a fact
+        n_tasks = columns.job_n_tasks.astype(np.int32)
+        job_work, stage_work = columns.job_work, columns.stage_work
+        if policy.durations != "true":
+            job_work, stage_work = np.full(len(job_work), np.nan), np.full(len(stage_work), np.nan)
+        job_numbers = np.column_stack([n_tasks, columns.job_user, columns.job_queue])
+        job_values = [columns.job_priority, columns.job_deadline, columns.job_requested, job_work]
+        self._tables = (
+            (view["left"], view["running"], view["started"], view["done_work"]),
+            np.stack([n_tasks, np.zeros_like(n_tasks)]),
+            (job_numbers.astype(np.int32), np.column_stack(job_values)),
+            (
+                columns.stage_n_tasks.astype(np.int32),
+                np.column_stack([stage_work, columns.stage_demand_f]),
+            ),
+            (columns.job_stage0, columns.stage_job, columns.edge0, columns.edge_child),
+            self._defaults,
+        )
+        self._make_room(64)
         self._process = SchedulerProcess(policy.command, schema, policy.timeout_s)
 
     def begin(self, plan: Plan) -> None:
         """Say that the run begins."""
         plan.set_jobs(key=np.arange(self._n_total, dtype=np.float64))
-        self._reset(self._facts.begin(1))
-        self._hear(plan)
+        begins = np.array([Fact.BEGIN], np.int32), np.array([-1], np.int32)
+        self._hear(Batch(0.0, *begins), plan)
 
     def tell(self, batch: Batch, plan: Plan) -> None:
         """Say what happened at one instant."""
-        observer, view, columns = self._observer, self._world.view, self._world.columns
-        observer.update(batch)
-        jobs = observer.jobs
-        left, running = view["left"][jobs], view["running"][jobs]
-        differs = (left != self._heard_left[jobs]) | (running != self._heard_running[jobs])
-        changed = jobs[differs]
-        kinds, rows = batch.kind.tolist(), batch.row.tolist()
-        arrived = [row for kind, row in zip(kinds, rows, strict=True) if kind == Fact.JOB_ARRIVED]
-        n_more = sum(self._n_facts(job) for job in arrived)
-        n = len(kinds) + n_more + len(changed)
-        facts = self._facts.begin(n)
-        self._reset(facts)
-        facts["time_s"][:] = batch.now
-        begin = 0
-        for kind, row in zip(kinds, rows, strict=True):
-            facts["kind"][begin], facts["row"][begin] = kind, row
-            if kind == Fact.STAGE_DONE:
-                facts["job"][begin] = columns.stage_job[row]
-            elif kind not in (Fact.FAULT, Fact.TIMER):
-                facts["job"][begin] = row
-            begin += 1
-            if kind == Fact.JOB_ARRIVED:
-                begin = self._introduce(facts, begin, row)
-        if len(changed):
-            self._heard_left[changed], self._heard_running[changed] = (
-                left[differs],
-                running[differs],
-            )
-            facts["kind"][begin:], facts["row"][begin:], facts["job"][begin:] = (
-                Fact.CHANGED,
-                changed,
-                changed,
-            )
-            facts["left"][begin:], facts["running"][begin:] = left[differs], running[differs]
-            facts["started"][begin:] = view["started"][changed]
-            facts["done_work_s"][begin:] = view["done_work"][changed]
-        self._hear(plan)
-        if observer.n_ended == self._n_total:
+        self._observer.update(batch)
+        self._hear(batch, plan)
+        if self._observer.n_ended == self._n_total:
             self._process.close()
 
-    def _n_facts(self, job: int) -> int:
-        """Return how many facts introduce a job beside its arrival."""
-        columns = self._world.columns
-        first, last = columns.job_stage0[job : job + 2].tolist()
-        return int(last - first + columns.edge0[last] - columns.edge0[first])
+    def _make_room(self, n: int) -> None:
+        """Allocate a body of `n` facts."""
+        self._body = tuple(np.zeros(len(d) * (n + n % 2), d.dtype) for d in self._defaults)
+        self._bytes = [memoryview(part.data).cast("B") for part in self._body]
 
-    def _introduce(self, facts: Mapping[str, NDArray[Any]], begin: int, job: int) -> int:
-        """Fill the fact of an arrival, and those of the job's stages and edges; return the end."""
-        columns, fact = self._world.columns, begin - 1
-        facts["n_tasks"][fact] = facts["left"][fact] = columns.job_n_tasks[job]
-        facts["user"][fact], facts["queue"][fact] = columns.job_user[job], columns.job_queue[job]
-        facts["priority"][fact] = columns.job_priority[job]
-        facts["deadline_s"][fact] = columns.job_deadline[job]
-        facts["requested_s"][fact] = columns.job_requested[job]
-        stages = slice(*columns.job_stage0[job : job + 2].tolist())
-        end = begin + stages.stop - stages.start
-        facts["kind"][begin:end], facts["job"][begin:end] = Fact.STAGE, job
-        facts["row"][begin:end] = np.arange(stages.start, stages.stop)
-        facts["n_tasks"][begin:end] = facts["left"][begin:end] = columns.stage_n_tasks[stages]
-        for name, demand in zip(self._demands, columns.stage_demand_f[stages].T, strict=True):
-            facts[name][begin:end] = demand
-        if self._shows_work:
-            facts["work_s"][fact] = columns.job_work[job]
-            facts["work_s"][begin:end] = columns.stage_work[stages]
-        edge0 = columns.edge0[stages.start : stages.stop + 1]
-        last: int = end + int(edge0[-1] - edge0[0])
-        if last > end:
-            facts["kind"][end:last], facts["job"][end:last] = Fact.EDGE, job
-            facts["row"][end:last] = np.repeat(np.arange(stages.start, stages.stop), np.diff(edge0))
-            facts["child"][end:last] = columns.edge_child[edge0[0] : edge0[-1]]
-        return last
-
-    def _reset(self, facts: Mapping[str, NDArray[Any]]) -> None:
-        for name, default in self._defaults:
-            facts[name][:] = default
-        for name in self._demands:
-            facts[name][:] = 0.0
-
-    def _hear(self, plan: Plan) -> None:
-        answer = self._process.ask(*self._facts.message())
-        names = answer.schema.names
-        unknown = set(names) - {"job", TIMER, *PLAN_COLUMNS}
-        if "job" not in names or unknown:
+    def _hear(self, batch: Batch, plan: Plan) -> None:
+        """Send the facts of an instant, and follow the answer."""
+        happened = (batch.now, batch[1:3], self._observer.jobs, *self._tables)
+        n = self._kernels.write_facts(*happened, self._body)
+        if n < 0:
+            self._make_room(-2 * n)
+            n = self._kernels.write_facts(*happened, self._body)
+        ints, floats = self._bytes
+        n_ints, n_floats = self._n_bytes
+        answer = self._process.ask(
+            (self._heads.head(n), ints[: n_ints * (n + n % 2)], floats[: n_floats * n])
+        )
+        names = answer.names
+        if "job" not in names or not _ANSWERED.issuperset(names):
             raise PolicyError(
                 f"the scheduler answered with the columns {names}; valid: job, "
                 f"{', '.join(PLAN_COLUMNS)}, {TIMER}"
             )
-        if not answer.num_rows:
-            return
-        try:
-            jobs = np.asarray(answer.column("job"), np.int32)
-            values = {
-                name: np.asarray(answer.column(name))
-                for name in names
-                if name not in ("job", TIMER)
-            }
-        except (pa.ArrowException, ValueError, TypeError) as error:
-            raise PolicyError(f"the scheduler's answer can't be read: {error}") from None
-        if TIMER in names:
-            timers = np.asarray(answer.column(TIMER), np.float64)
-            plan.timer_s = float(timers[-1])
-        is_set = jobs >= 0
-        if not is_set.all():
-            jobs, values = jobs[is_set], {name: v[is_set] for name, v in values.items()}
-        if len(jobs) and (jobs.max() >= self._n_total or not self._observer.shows(jobs)):
+        if answer.n:
+            self._follow(answer, plan)
+
+    def _follow(self, answer: Columns, plan: Plan) -> None:
+        """Set what the answer changes."""
+        jobs = answer["job"]
+        if jobs.dtype.kind != "i":
+            raise PolicyError(f"the scheduler's column 'job' is of {jobs.dtype}, not of integers")
+        values: dict[str, Any] = {
+            name: answer[name] for name in answer.names if name in PLAN_COLUMNS
+        }
+        if TIMER in answer.names:
+            plan.timer_s = answer[TIMER][-1].item()
+        n = self._kernels.count_set(jobs, self._observer.is_in)  # of jobs, not -1
+        if n < 0:
             raise PolicyError("the scheduler set a job that is not in the system")
-        if len(jobs) and values:
-            plan.set_jobs(jobs, **values)
+        if n < len(jobs):
+            is_set = jobs >= 0
+            jobs, values = jobs[is_set], {name: v[is_set] for name, v in values.items()}
+        if n and values:
+            if n == 1:  # what most answers are
+                plan.set_jobs(jobs.item(), **{name: v.item() for name, v in values.items()})
+            else:
+                plan.set_jobs(jobs, **values)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -15,10 +16,9 @@ from typing import IO
 
 import pyarrow as pa
 
+from policies.external.client import END, Columns, Reader
 from sim.base.errors import PolicyError
 
-_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-"""Arrow's end of a stream."""
 _PIECE = 1 << 16
 _MAX_MESSAGE = 1 << 30
 _GRACE_S = 2.0
@@ -69,38 +69,35 @@ class SchedulerProcess:
         self._readable.register(self._out, select.POLLIN)
         self._writable.register(self._in, select.POLLOUT)
         self._buffer, self._position = b"", 0
-        self._stream: pa.RecordBatchReader | None = None
+        self._answers = Reader()
         self._end = weakref.finalize(self, _end, self._process, self._errors)
         self._deadline = time.monotonic() + timeout_s
         self._write([schema.serialize().to_pybytes()])
 
-    def ask(self, head: bytes, body: bytes | bytearray) -> pa.RecordBatch:
-        """Send the message of a batch; return the answer."""
+    def ask(self, parts: Sequence[bytes | memoryview]) -> Columns:
+        """Send the parts of a message; return the answer."""
         self._deadline = time.monotonic() + self._timeout_s
-        self._write([head, body])
+        self._write(parts)
         try:
-            if self._stream is None:
-                self._stream = pa.ipc.open_stream(pa.PythonFile(_Source(self), mode="r"))
-            return self._stream.read_next_batch()
-        except PolicyError:
-            raise
-        except StopIteration:
-            raise self._error("ended its stream before the run was over", _GRACE_S) from None
-        except (pa.ArrowException, OSError, ValueError) as error:
+            answer = self._answers.next(self._read)
+        except (pa.ArrowException, OSError, StopIteration, ValueError, struct.error) as error:
             raise self._error(f"wrote what is no Arrow stream of batches ({error})") from None
+        if answer is None:
+            raise self._error("ended its stream before the run was over", _GRACE_S)
+        return answer
 
     def close(self) -> None:
         """End the stream, and the process if it does not end by itself."""
         with contextlib.suppress(PolicyError):
             self._deadline = time.monotonic() + _GRACE_S
-            self._write([_END])
+            self._write([END])
         assert self._process.stdin is not None
         self._process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE_S)
         self._end()
 
-    def read(self, n: int) -> bytes:
+    def _read(self, n: int) -> bytes:
         """Return the next `n` bytes of its stream; fewer at its end."""
         if n > _MAX_MESSAGE:
             raise self._error(f"wrote what is no Arrow stream of batches (a part of {n:,} bytes)")
@@ -116,7 +113,7 @@ class SchedulerProcess:
         self._position += len(part)
         return part
 
-    def _write(self, parts: list[bytes | bytearray]) -> None:
+    def _write(self, parts: Sequence[bytes | memoryview]) -> None:
         left = sum(map(len, parts))
         try:
             sent = os.writev(self._in, parts)
@@ -150,23 +147,6 @@ class SchedulerProcess:
         ended = "" if code is None else f", exit code {code}"
         words = f": {lines[-1]}" if lines else ", nothing on standard error"
         return PolicyError(f"the scheduler {' '.join(self._command)} {deed}{ended}{words}")
-
-
-class _Source:
-    """File of the stream, from which pyarrow reads."""
-
-    closed = False
-
-    def __init__(self, process: SchedulerProcess) -> None:
-        self._process = weakref.proxy(process)
-
-    def read(self, n: int) -> bytes:
-        """Read `n` bytes."""
-        part: bytes = self._process.read(n)
-        return part
-
-    def close(self) -> None:
-        """Do nothing: the process owns the pipe."""
 
 
 def _end(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:

@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum scheduler_fact {
     BEGIN = 0, JOB_ARRIVED = 1, STAGE_DONE = 4, JOB_DONE = 8, TIMER = 32, FAULT = 64,
@@ -62,25 +61,9 @@ enum { SCHEDULER_TYPE = 1, SCHEDULER_HEADER, SCHEDULER_BODY };                  
 enum { SCHEDULER_IS_SCHEMA = 1, SCHEDULER_IS_BATCH = 3 };
 enum { SCHEDULER_FIELDS = 1, SCHEDULER_LENGTH = 0, SCHEDULER_NODES, SCHEDULER_BUFFERS };
 
-static int scheduler_take(void *to, size_t n)
-{
-    for (size_t at = 0; at < n;) {
-        ssize_t got = read(STDIN_FILENO, (char *)to + at, n - at);
-        if (got <= 0) return 0;
-        at += (size_t)got;
-    }
-    return 1;
-}
+static int scheduler_take(void *to, size_t n) { return fread(to, 1, n, stdin) == n; }
 
-static int scheduler_put(const void *from, size_t n)
-{
-    for (size_t at = 0; at < n;) {
-        ssize_t put = write(STDOUT_FILENO, (const char *)from + at, n - at);
-        if (put <= 0) return 0;
-        at += (size_t)put;
-    }
-    return 1;
-}
+static int scheduler_put(const void *from, size_t n) { return fwrite(from, 1, n, stdout) == n; }
 
 static int scheduler_make_room(struct scheduler_facts *facts, size_t n)
 {
@@ -198,7 +181,8 @@ static int scheduler_answer(int64_t n, const int32_t *job, const double *key)
     memcpy(buffers + 4 + 48, &n_jobs, 8);
     memcpy(buffers + 4 + 56, &eight_n, 8);
     return scheduler_put(head, sizeof head) && scheduler_put(job, (size_t)four_n) &&
-           scheduler_put(&zero, (size_t)(n_jobs - four_n)) && scheduler_put(key, (size_t)eight_n);
+           scheduler_put(&zero, (size_t)(n_jobs - four_n)) && scheduler_put(key, (size_t)eight_n) &&
+           fflush(stdout) == 0;
 }
 
 #endif

@@ -1,4 +1,4 @@
-"""Numba intrinsics of kernels: the bits of a double, and the widest vectors."""
+"""Numba intrinsics of kernels: the bits of a double, the widest vectors, records by address."""
 
 from __future__ import annotations
 
@@ -54,3 +54,15 @@ if JIT:
     bits_of = intrinsic(_compile_bits_of)
     float_of = intrinsic(_compile_float_of)
     widely = intrinsic(_compile_widely)
+
+
+def from_address(record_type: Any) -> Any:
+    """Return the function of kernels that makes a record of its address (`sim.base.record`)."""
+
+    def compile_cast(context: Any, address: Any) -> Any:
+        def cast(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(record_type))
+
+        return record_type(types.int64), cast
+
+    return intrinsic(compile_cast)

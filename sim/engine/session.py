@@ -82,10 +82,10 @@ class Session:
         limited = self.opened.plan.take_limited()
         self._limits = [(np.nan, *limited)] if limited else []
         self._changed = self.opened.plan.take_changed()
-        self._run, self._kernel_state = bind_variant(
+        self._run, self.kernel_state = bind_variant(
             self.opened.features, self.opened.arrays, self._changed
         )
-        self._recorder = Recorder(self.opened.arrays, self.opened.features)
+        self.recorder = Recorder(self.opened.arrays, self.opened.features)
 
     def instants(self) -> Iterator[Batch]:
         """Go to the end, from instant to instant with events for the policy.
@@ -101,7 +101,7 @@ class Session:
         """
         arrays = self.opened.arrays
         code = yield from instants(
-            self._run, self._kernel_state, self._changed, self.opened, self._recorder, self._limits
+            self._run, self.kernel_state, self._changed, self.opened, self.recorder, self._limits
         )
         if code == kernel.WRONG:
             raise AccountError(broken_account(arrays))
@@ -113,7 +113,7 @@ class Session:
         plan, arrays = self.opened.plan, self.opened.arrays
         workload, cluster, record_tasks = self._workload, self._cluster, self._records_tasks
         if record_tasks:
-            self._recorder.finish()
+            self.recorder.finish()
         jobs = {name: arrays[f"out_job_{name}"] for name in ("submit", "start", "finish", "failed")}
         devices = arrays["out_task_devices"] if record_tasks and cluster.devices else None
         placed_s = arrays["out_task_placed"] if record_tasks and cluster.launch else None
@@ -130,7 +130,7 @@ class Session:
         ends_jobs = cluster.enforce_limits or is_reserved
         rejects = bool(cluster.limits or cluster.rules) or is_reserved
         # before records are put in order
-        del self.opened, self._kernel_state, self._run, plan, arrays
+        del self.opened, self.kernel_state, self._run, plan, arrays
         return Run(
             self._original,
             cluster,
@@ -145,8 +145,8 @@ class Session:
             job_unreleased=unreleased,
             job_cancelled=jobs["failed"] == CANCELLED_JOB if preempts else None,
             job_rejected=jobs["failed"] == REJECTED if rejects else None,
-            records=self._recorder.records(workload.columns, task_order) if record_tasks else None,
-            stopped=self._recorder.stopped() if record_tasks else None,
+            records=self.recorder.records(workload.columns, task_order) if record_tasks else None,
+            stopped=self.recorder.stopped() if record_tasks else None,
             task_devices=devices,
             task_placed=placed_s,
             job_estimate=estimate_s,

@@ -56,6 +56,12 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         Number of jobs in the system, shown or not.
     now, elapsed_s : float
         Time, and time of the last step, s, on the clock of the run.
+    is_over : bool
+        True once the episode has ended.
+    session, observer, batches : Session, Observer, iterator of Batch
+        The run, what is seen of it, and its instants.
+    is_plain : bool
+        True with keys as actions, no stages in the form and the default reward.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's own attribute
@@ -75,13 +81,14 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
             raise InputError("action='stage' needs a number of stages in the form")
         if not scale_s > 0:
             raise InputError(f"scale_s must be above 0, not {scale_s}")
-        self._draw, self._reward, self._scale_s = draw, reward, scale_s
+        self._draw, self._reward, self.scale_s = draw, reward, scale_s
         self._action = action_of(action, limits)
+        self.is_plain = action == "keys" and self.form.stages == 0 and reward is None
         self.name, self.events = "environment", self.form.events
         self.now = self.elapsed_s = 0.0
-        self._batches: Iterator[Batch] = iter(())
+        self.batches: Iterator[Batch] = iter(())
         self._drawn: tuple[int, Workload, Cluster] | None = None
-        self._is_over = False
+        self.is_over = False
         self._result: Result | None = None
         n_resources = len(draw(0)[1].resources)
         self.observation_space = _observed(self.form, n_resources)
@@ -99,26 +106,26 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         drawn = int(self.np_random.integers(2**31)) if seed is None else seed
         workload, cluster = self._draw(drawn)
         self._drawn, self._result = (drawn, workload, cluster), None
-        self._session = Session(*on_own_clock(workload, cluster), self, seed=drawn)
-        self._plan, world = self._session.opened.plan, self._session.opened.world
-        self._observer = Observer(world, self.form)
-        self._batches = self._session.instants()
+        self.session = Session(*on_own_clock(workload, cluster), self, seed=drawn)
+        self._plan, world = self.session.opened.plan, self.session.opened.world
+        self.observer = Observer(world, self.form)
+        self.batches = self.session.instants()
         self._n_total = len(world.columns.job_submit)
         self.now = self.elapsed_s = 0.0
         self._advance()
-        return self._observer.observe(), {"seed": drawn}
+        return self.observer.observe(), {"seed": drawn}
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Act at this instant, and go to the next one."""
-        self._action.act(self._observer, action, self._plan)
-        before, waited = self.now, self._observer.n_jobs
+        self._action.act(self.observer, action, self._plan)
+        before, waited = self.now, self.observer.n_jobs
         self._advance()
         self.elapsed_s = self.now - before
         if self._reward is None:
-            reward = -waited * self.elapsed_s / self._scale_s
+            reward = -waited * self.elapsed_s / self.scale_s
         else:
             reward = self._reward(self)
-        return self._observer.observe(), reward, self._is_over, False, {}
+        return self.observer.observe(), reward, self.is_over, False, {}
 
     def result(self) -> Result:
         """Return the result of the episode, which has ended.
@@ -128,23 +135,27 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         InputError
             If it has not ended.
         """
-        if self._drawn is None or not self._is_over:
+        if self._drawn is None or not self.is_over:
             raise InputError("the episode has not ended: there is a result once a step terminates")
         if self._result is None:
-            for _ in self._batches:  # what comes after the last job, such as the end of an outage
+            for _ in self.batches:  # what comes after the last job, such as the end of an outage
                 pass
             seed, workload, cluster = self._drawn
 
             def finished(*_: Any, **__: Any) -> Run:
-                return self._session.finish()
+                return self.session.finish()
 
             self._result = Result(**run_on_own_clock(finished, workload, cluster, self, seed=seed))
         return self._result
 
+    def end(self, now: float) -> None:
+        """Note that the episode has ended, of which the steps were not this environment's own."""
+        self.now, self.is_over = now, True
+
     @property
     def n_jobs(self) -> int:
         """Number of jobs in the system."""
-        return self._observer.n_jobs
+        return self.observer.n_jobs
 
     def begin(self, world: World, plan: Plan) -> None:
         """Fill the plan before the run: the engine calls this."""
@@ -154,11 +165,11 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         """Do nothing: steps change the plan."""
 
     def _advance(self) -> None:
-        batch = next(self._batches, None)
+        batch = next(self.batches, None)
         if batch is not None:
-            self._observer.update(batch)
+            self.observer.update(batch)
             self.now = batch.now
-        self._is_over = batch is None or self._observer.n_ended == self._n_total
+        self.is_over = batch is None or self.observer.n_ended == self._n_total
 
 
 def _observed(form: Form, n_resources: int) -> spaces.Space[Any]:

@@ -93,17 +93,19 @@ class Observer:
         Time of the last batch, s.
     stage_job : (G,) int32
         Row of the job of each stage.
+    is_in : (J,) int8
+        1 for jobs in the system.
     """
 
     def __init__(self, world: World, form: Form) -> None:
-        from sim.env import kernels  # loads numba
+        from sim.env.kernels import observing as kernels  # loads numba
 
         columns, self._kernels = world.columns, kernels
         n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
         self._world, self._form, self.now = world, form, 0.0
         self.stage_job = columns.stage_job
         self._numbers = np.zeros(2, np.int64)
-        self._jobs, self._is_in = np.zeros(n_jobs, np.int32), np.zeros(n_jobs, np.int8)
+        self._jobs, self.is_in = np.zeros(n_jobs, np.int32), np.zeros(n_jobs, np.int8)
         self._stages, self._place = np.zeros(n_stages, np.int32), np.full(n_stages, -1, np.int32)
         self._n_stages = 0
         view = world.view
@@ -147,11 +149,17 @@ class Observer:
         """Rows of the shown stages, by job; valid until the next observation."""
         return self._stages[: self._n_stages]
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """Arrays that a kernel follows in its place (`sim.env.kernels.stepping.FIELDS`)."""
+        free = (self._rooms, self._free_total)
+        return (*free, self._jobs, self.is_in, self._constants, self._numbers)
+
     def update(self, batch: Batch) -> None:
         """Take the events of one instant."""
         self.now = batch.now
         self._kernels.follow(
-            batch.now, batch[1:3], self._jobs, self._is_in, self._constants, self._numbers
+            batch.now, batch[1:3], self._jobs, self.is_in, self._constants, self._numbers
         )
 
     def set_keys(self, keys: NDArray[np.float32], column: F8) -> I4:
@@ -164,10 +172,6 @@ class Observer:
         if n < 0:
             raise PolicyError(f"keys must be -1 to 1, not {keys[-1 - n]}")
         return changed[:n]
-
-    def shows(self, jobs: I4) -> bool:
-        """Tell whether all of some jobs are in the system."""
-        return bool(self._is_in[jobs].all())
 
     def observe(self) -> Observation:
         """Return the observation of this instant, in new arrays.

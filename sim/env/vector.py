@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import gymnasium
@@ -15,11 +14,15 @@ from sim.base.arrays import F8, Mask
 from sim.base.errors import InputError
 from sim.env.environment import Draw, SchedulingEnv
 from sim.env.observer import Observation
+from sim.env.together import Together
 
 
 class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Any]):
     """Environments that step together, each in a workload of its own; on the next step after its
     last one, an environment begins anew.
+
+    With keys as actions, no stages in the form and the default reward, a step of all is a call of a
+    compiled loop in each thread; otherwise it is a call of each environment in turn.
 
     Parameters
     ----------
@@ -28,7 +31,7 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Any]):
     num_envs : int
         Number of environments.
     threads : int
-        Number of threads among which they are divided.
+        Number of threads of the compiled loop.
     **options
         As of `SchedulingEnv`; the form has fixed numbers.
     """  # noqa: D205
@@ -53,8 +56,8 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Any]):
             for name, space in self.observation_space.items()  # type: ignore[attr-defined]
         }
         self._rewards, self._is_over = np.zeros(num_envs), np.zeros(num_envs, np.bool_)
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._shares = [range(first, num_envs, threads) for first in range(threads)]
+        self._together = Together(self.envs, self._observed, self._rewards, self._is_over, threads)
+        self._are_together = False
 
     def reset(
         self,
@@ -67,39 +70,38 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Any]):
             seeds: Sequence[int | None] = range(seed, seed + self.num_envs)
         else:
             seeds = [None] * self.num_envs if seed is None else seed
-        drawn = []
-        for i, env in enumerate(self.envs):
-            observed, info = env.reset(seed=seeds[i])
-            self._show(i, observed)
-            drawn.append(info["seed"])
-        self._is_over[:] = False
+        drawn = self._begin(range(self.num_envs), seeds)
         return self._copied(), {"seed": np.array(drawn)}
 
     def step(self, actions: Any) -> tuple[Observation, F8, Mask, Mask, dict[str, Any]]:
         """Step each; one that was over begins anew, and its action is not taken."""
-
-        def step_share(share: range) -> None:
-            for i in share:
-                env = self.envs[i]
-                if self._is_over[i]:
-                    observed, _ = env.reset()
-                    self._rewards[i], self._is_over[i] = 0.0, False
-                else:
-                    observed, self._rewards[i], self._is_over[i], *_ = env.step(actions[i])
-                self._show(i, observed)
-
-        if self._pool is None:
-            step_share(self._shares[0])
+        goes_on = ~self._is_over
+        if not goes_on.all():
+            fresh = np.flatnonzero(self._is_over).tolist()
+            self._begin(fresh, [None] * len(fresh))
+        if self._are_together:
+            self._together.step(goes_on, actions)
         else:
-            for _ in self._pool.map(step_share, self._shares):
-                pass
+            for i in np.flatnonzero(goes_on).tolist():
+                observed, self._rewards[i], self._is_over[i], *_ = self.envs[i].step(actions[i])
+                self._show(i, observed)
         never = np.zeros(self.num_envs, np.bool_)
         return self._copied(), self._rewards.copy(), self._is_over.copy(), never, {}
 
     def close_extras(self, **options: Any) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._together.close()
+
+    def _begin(self, rows: Sequence[int], seeds: Sequence[int | None]) -> list[int]:
+        """Begin environments anew; return their seeds."""
+        drawn = []
+        for i, seed in zip(rows, seeds, strict=True):
+            observed, info = self.envs[i].reset(seed=seed)
+            self._show(i, observed)
+            drawn.append(info["seed"])
+        self._rewards[rows], self._is_over[rows] = 0.0, False
+        self._are_together = self.envs[0].is_plain and self._together.arrange(rows)
+        return drawn
 
     def _show(self, i: int, observed: Observation) -> None:
         for name, values in observed.items():

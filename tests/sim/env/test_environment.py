@@ -12,6 +12,7 @@ from gymnasium.utils.env_checker import check_env
 import sim
 from policies.acting import Acting
 from sim.check.worlds import crowd
+from sim.engine import layout
 from sim.env import Form, SchedulingEnv, SchedulingVectorEnv
 from sim.env.observer import JOB_FEATURES, Observation
 from sim.workload.workload import Workload
@@ -162,10 +163,17 @@ def test_a_reward_of_ones_own_is_taken() -> None:
     assert env.step(np.zeros(100))[1] == -env.n_jobs
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_environments_side_by_side_are_those_of_one_each(threads: int) -> None:
-    several = SchedulingVectorEnv(draw, 3, threads=threads, form=Form(jobs=6))
-    single = [SchedulingEnv(draw, form=Form(jobs=6)) for _ in range(3)]
+@pytest.mark.parametrize(
+    ("threads", "options"),
+    [(1, {}), (2, {}), (1, {"reward": lambda env: -env.elapsed_s})],
+    ids=["loop", "threads", "in turn"],
+)
+def test_environments_side_by_side_are_those_of_one_each(
+    threads: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "MIN_RECORDS", 1)  # records are full at many instants
+    several = SchedulingVectorEnv(draw, 3, threads=threads, form=Form(jobs=6), **options)
+    single = [SchedulingEnv(draw, form=Form(jobs=6), **options) for _ in range(3)]
     observed, info = several.reset(seed=5)
     expected = [env.reset(seed=5 + i)[0] for i, env in enumerate(single)]
     assert info["seed"].tolist() == [5, 6, 7]
@@ -181,8 +189,20 @@ def test_environments_side_by_side_are_those_of_one_each(threads: int) -> None:
             assert (rewards[i], is_over[i]) == (reward, over)
             for name, values in expected[i].items():
                 assert np.array_equal(observed[name][i], values), name
+            if over:
+                task_start = several.envs[i].result().task_start
+                assert np.array_equal(task_start, env.result().task_start)
         was_over = is_over
-    assert was_over.shape == (3,)
+    several.close()
+
+
+def test_a_wrong_key_among_many_environments_is_refused() -> None:
+    several = SchedulingVectorEnv(draw, 2, form=Form(jobs=4))
+    several.reset(seed=0)
+    actions = np.zeros((2, 4), np.float32)
+    actions[1, 0] = 3.0
+    with pytest.raises(sim.PolicyError, match=r"must be -1 to 1, not 3\.0"):
+        several.step(actions)
     several.close()
 
 

@@ -1,0 +1,1 @@
+"""Compiled loops of environments: observations, and steps of many side by side."""
