@@ -12,7 +12,6 @@ from sim.published import Numbers, Printed
 from sweep.grid.options import Options
 from sweep.questions.papers import definitions, excluded, printed, verb
 from sweep.questions.papers.excluded import DEFINITION, Marks
-from sweep.questions.papers.gallery import Gallery
 from sweep.questions.papers.pages import PageTable
 from sweep.report import findings
 from sweep.report.findings import Finding
@@ -138,7 +137,7 @@ def test_a_number_without_a_definition_is_shown_and_says_so(
 
 
 def test_the_list_names_what_no_page_compares() -> None:
-    text = Gallery(PAGES, verb.studies(Options.from_folders([]))).index()
+    text = definitions.uncompared_text()
     for paper in inputs.papers():
         numbers = printed.read(paper)
         for keys in numbers.paths():
