@@ -60,7 +60,7 @@ class PageTable:
         assert table is not None, "the caller checked that the study did not fail"
         words = [word for word in config["words"] if not word.startswith(("experiment=", "paths."))]
         rows = [
-            _finding({**row, "number": printed.parse(row["number"])})
+            _finding({**row, "number": printed.parse(row.get("number"))})
             for row in table.to_pylist()
             if row["what"]
         ]
