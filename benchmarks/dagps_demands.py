@@ -39,7 +39,7 @@ import sim
 from policies.dagps.synth.production_dags import dags
 from sim.base.arrays import F8
 from sim.bounds.machine_counts import machines_per_job
-from sim.published import numbers
+from sweep.questions.papers import printed
 
 CPU_MEM = (0.08, 0.12, 0.18)
 TIMES = (1.0, 2.0, 3.0, 4.0)
@@ -91,7 +91,7 @@ def differences(mean: dict[str, float]) -> dict[str, F8]:
 
 def published() -> dict[str, F8]:
     """Return the paper's differences, points (Table 5)."""
-    table = numbers("dagps")["table5"]
+    table = printed.read("dagps")["table5"]
     rows = {s: (f"list_scheduling/{s}", f"list_scheduling/{s}_cpu_mem") for s in SCHEMES}
     return {
         scheme: np.array([table[fit_all][f"p{q}"] - table[fit_two][f"p{q}"] for q in PERCENTILES])

@@ -36,9 +36,6 @@ def _numbers() -> dict[tuple[str, str], float]:
     out = {
         (section, key): v for section, values in paper["trace"].items() for key, v in values.items()
     }
-    for kind in ("jobs", "stages", "tasks"):
-        share = out["overview", f"{kind}_with"] / out["overview", kind]
-        out["dependencies", f"any_{kind}"] = share
     for key, value in paper["durations"].items():
         relation, _, statistic = key.partition("_")
         for metric in ("duration", "span"):

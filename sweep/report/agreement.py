@@ -81,7 +81,7 @@ class _Printed:
     """A printed number, and what is known of its error."""
 
     number: float
-    half_unit: float  # of its last digit
+    half_unit: float  # of its last digit; 0 of a bound, which is not rounded
     side: int = 0  # of a bound: 1 if larger values miss it, -1 if smaller ones do
     low: float = math.nan  # confidence interval, of a count
     high: float = math.nan
@@ -113,7 +113,8 @@ def _parse(paper: str, percent: bool) -> _Printed | None:
     for form, side in ((_EXACT, 0), (_AT_LEAST, -1), (_AT_MOST, 1)):
         if match := form.fullmatch(paper):
             text = next(filter(None, match.groups()))
-            return _Printed(float(text), 0.5 * 10.0 ** -len(text.partition(".")[2]), side)
+            half_unit = 0.0 if side else 0.5 * 10.0 ** -len(text.partition(".")[2])
+            return _Printed(float(text), half_unit, side)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,8 +16,8 @@ from sweep.report.table_model import Group, TableModel
 from sweep.stats import interval
 from sweep.store.cache import Cache
 
-Excluded = Callable[[str, str], str]
-"""Reason why the row of a figure and a quantity is not counted; empty if it is."""
+Excluded = Callable[[Mapping[str, Any]], str]
+"""Reason why a row of a table of findings is not counted; empty if it is."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,12 @@ class Finding:
         """Build a finding from the mean over seeds, with Student's interval."""
         mean, low, high = interval(values)
         return cls(figure, quantity, mean, low, high, **fields)
+
+    @property
+    def number(self) -> str:
+        """Keys of the source's number as JSON; empty if it is no `sim.published.Printed`."""
+        path = getattr(self.paper, "path", ())
+        return json.dumps(path, ensure_ascii=False) if path else ""
 
     @property
     def expected(self) -> str:
@@ -86,6 +93,7 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
         {
             **asdict(finding),
             "what": finding.quantity,
+            "number": finding.number,
             "at": finding.x,
             "wanted": finding.expected,
             "met": finding.is_met if finding.expected else None,
@@ -98,6 +106,7 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
             ("what", pa.string()),
             *((name, pa.float64()) for name in ("ours", "low", "high")),
             ("paper", pa.string()),
+            ("number", pa.string()),
             ("at_least", pa.float64()),
             ("at_most", pa.float64()),
             ("curve", pa.string()),
@@ -139,7 +148,7 @@ def to_text(
                 _interval(row),
                 row["paper"],
                 judged,
-                excluded(row["figure"], row["what"]) if excluded and judged else "",
+                excluded(row) if excluded and judged else "",
                 row["wanted"],
                 {True: "yes", False: "no", None: ""}[row["met"]],
             )

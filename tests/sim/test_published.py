@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ import pytest
 
 from policies.slearn.recurring.presets import preset
 from sim.base.errors import InputError
-from sim.published import Numbers, numbers, papers
+from sim.published import Definition, Numbers, Printed, numbers, papers
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -75,3 +76,43 @@ def test_presets_that_are_not_fitted_have_the_printed_numbers(name: str) -> None
 
 
 PARTS = ("p50", "p90")
+
+
+DEFINED = {
+    "of": {"conditions": "c", "population": "jobs"},
+    "fig1": {
+        "of": {"metric": "share", "place": "Fig. 1"},
+        "0.2": {"a": 1, "b": {"value": [2, 3], "of": {"place": "§1", "uncompared": "private"}}},
+    },
+    "bare": 4,
+}
+
+
+def test_a_definition_holds_for_all_numbers_below_and_a_number_may_have_its_own() -> None:
+    table = Numbers("mine", DEFINED)
+    assert list(table) == ["fig1", "bare"]  # `of` is no number
+    assert (table["fig1"][0.2]["a"], table["fig1"][0.2]["b"]) == (1, (2, 3))
+    assert table.definition("fig1", 0.2, "a") == Definition("share", "jobs", "c", "Fig. 1")
+    own = table.definition("fig1", "0.2", "b")
+    assert own == Definition("share", "jobs", "c", "§1", "private")
+    assert table.definition("bare").missing() == ["metric", "place"]
+    assert list(table.paths()) == [("fig1", "0.2", "a"), ("fig1", "0.2", "b"), ("bare",)]
+
+
+def test_a_mistyped_field_is_an_error_that_names_the_right_one() -> None:
+    with pytest.raises(InputError, match="of mine, fig1 'popluation'; did you mean 'population'"):
+        Numbers("mine", {"fig1": {"of": {"popluation": "jobs"}, "a": 1}})
+
+
+def test_two_files_of_a_paper_are_one_mapping_without_a_common_key() -> None:
+    joined = Numbers("mine", {"a": 1}) | Numbers("mine", {"of": {"metric": "m"}, "b": 2})
+    assert dict(joined) == {"a": 1, "b": 2}
+    assert (joined.definition("a").metric, joined.definition("b").metric) == ("", "m")
+    with pytest.raises(InputError, match="mine: a is in both files"):
+        joined | Numbers("mine", {"a": 3})
+
+
+def test_a_printed_number_is_a_text_with_its_keys() -> None:
+    printed = Printed("1.50", ("mine", "fig1"))
+    assert (printed, float(printed), printed.path) == ("1.50", 1.5, ("mine", "fig1"))
+    assert copy.deepcopy(printed).path == printed.path

@@ -81,6 +81,7 @@ def read(
     filled in (1: ``n_tasks``, 2: ``demand_cpu``, 4: ``demand_mem``, or a sum); ``used_cpu`` and
     ``used_mem``, the mean use of tasks, if the file has ``cpu_usage`` and ``mem_usage``. Of
     ``jobs``: ``n_lost``, the number of dropped rows and dependencies, which is 0 for complete DAGs;
+    ``is_dag``, whether a row's name is of the DAG form (Table 1: "w/ dependencies");
     ``recorded_start_s``, the first start, and ``recorded_finish_s``, the last end of its stages
     (null: one is unknown). As submissions are not in the trace, no recorded job waits
     (``meta["submit_is_start"]``).

@@ -64,7 +64,9 @@ def assemble(
     np.subtract.at(n_lost, job[repeated], 1)
     parent, child, edges_dropped = _edges(rows, key, is_kept, row, repeated, job, n_lost)
     row_job = job[row]
-    del key, is_kept, job
+    has_number = (key[row] & _LOW) != _LOW
+    is_dag = np.bincount(row_job, has_number, len(job_names)) > 0
+    del key, is_kept, job, has_number
     never = _never_started(rows, row, row_job)
     if len(never):
         row, row_job, parent, child = _drop_rows(rows, never, _NEVER, row, row_job, parent, child)
@@ -91,6 +93,7 @@ def assemble(
         "job_id": job_names.take(pa.array(row_job[first])),
         "submit_s": submit_s - submit_s[0],
         "n_lost": n_lost[row_job[first]],
+        "is_dag": is_dag[row_job[first]],
         "recorded_start_s": submit_s - submit_s[0],
         "recorded_finish_s": np.where(n_lost[row_job[first]], np.nan, finish_s - submit_s[0]),
     }

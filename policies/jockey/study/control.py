@@ -136,12 +136,12 @@ def fig7(finished: FinishedSweep) -> Findings:
 
 def fig11(finished: FinishedSweep) -> Findings:
     """Compute deadlines met and tokens by policy, or by the swept constant (Figs. 11 to 13)."""
-    groups = grouped(finished.cells, "policy")
+    groups, figure = grouped(finished.cells, "policy"), finished.config["experiment"].split("/")[1]
     for key in finished.config["swept"]:
         if key.startswith("policy."):
             groups = grouped(finished.cells, key, label=key.removeprefix("policy.") + " {}")
     for label, cells in groups.items():
-        met, paper = column(cells, MISSED[1], -1.0), published("jockey", "fig11", label, MISSED[1])
+        met, paper = column(cells, MISSED[1], -1.0), published("jockey", figure, MISSED[1], label)
         yield from share("deadlines met, %", label, [1.0 + value for value in met], paper=paper)
     for title, metric, scale, offset in (
         ("completion against the deadline, %", "relative_finish", 100.0, -100.0),
@@ -154,7 +154,7 @@ def fig11(finished: FinishedSweep) -> Findings:
     ):
         for label, cells in groups.items():
             values = [value + offset for value in column(cells, metric, scale)]
-            paper = published("jockey", "fig11", label, metric)
+            paper = published("jockey", figure, metric, label)
             yield from mean(title, label, values, paper=paper)
 
 

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from policies.jockey.bound import utility_bound
 from sim.base.arrays import F8
-from sim.published import numbers
+from sim.published import Printed, numbers
 from sim.workload.utility import POINTS, utility_curve
+from sweep.questions.papers import printed
 from sweep.questions.papers.figures import (
     Findings,
     column,
@@ -104,7 +105,7 @@ def fig10(finished: FinishedSweep) -> Findings:
     """Compute the steadiness of each indicator's predictions, in percent of a job's duration."""
     groups = grouped(finished.cells, "policy.waits", label="waits={}")
     for key, figure in STEADINESS:
-        for name in numbers("jockey")["fig10"][key]:
+        for name in printed.read("jockey")["fig10"][key]:
             paper = published("jockey", "fig10", key, name)
             for waits, cells in groups.items():
                 values = column(cells, f"{key}.{name}", 100.0)
@@ -198,7 +199,8 @@ def variance(finished: FinishedSweep) -> Findings:
         over_jobs = [cov for keys, cov in over_runs.items() if keys[:2] == (True, like)]
         for percentile, paper in zip(rows["percentiles"], rows[row], strict=True):
             label, ours = f"P{percentile} of jobs", float(np.percentile(over_jobs, percentile))
-            yield Finding(f"variation over runs, {row}", label, ours, paper=f"{paper:.2f}")
+            text = Printed(f"{paper:.2f}", ("jockey", "table1", row))
+            yield Finding(f"variation over runs, {row}", label, ours, paper=text)
     ratios = [over_runs[True, True, job] / over_runs[False, True, job] for job in TABLE_2_JOBS]
     title, paper = "variation with spare tokens over that without", ("jockey", "section 2.4")
     yield Finding(title, "largest of seven jobs", max(ratios), paper=published(*paper, "ratio"))

@@ -45,6 +45,9 @@ GAINS = (
 )
 """Schemes, and the schemes that they are compared with."""
 
+ORACLES = ("wing_oracle/agg", "wing_oracle/direct")
+"""Schemes that know the truth, of which the paper compares points (§7.2)."""
+
 GAINS_FROM_LOGS = tuple(GAINS[i] for i in (1, 2, 4, 5))
 
 SCARCE = 0.4
@@ -140,6 +143,7 @@ def _by_scheme(
             yield from means(f"{title}, {kind} %", schemes, kind, 100.0, ("wing", "kinds", kind))
         yield from _gains(title, schemes, GAINS, 0.0 if capacity <= scarce else -math.inf, figure)
         yield from _ratios(title, schemes, figure, capacity)
+        yield from _claims(title, schemes, figure, capacity)
 
 
 def history(finished: FinishedSweep) -> Findings:
@@ -190,6 +194,15 @@ def _ratios(title: str, schemes: Groups, source: str, capacity: float) -> Findin
         if printed := published("wing", source, "value_ratio", capacity, label):
             figure = f"{title}, value attained, ratio"
             yield from mean_ratio(figure, schemes, pair, "value_attained", paper=printed)
+
+
+def _claims(title: str, schemes: Groups, source: str, capacity: float) -> Findings:
+    """Compute the points by which oracles differ, where the paper claims it."""
+    for outcome, metric in OUTCOMES.items():
+        if claim := published("wing", source, "claims", metric, capacity, " over ".join(ORACLES)):
+            figure, label = f"{title}, {outcome}, points", " over ".join(ORACLES)
+            points = compare_seeds(schemes, ORACLES, metric, _points)
+            yield from mean(figure, label, points, paper=claim)
 
 
 def _gains(

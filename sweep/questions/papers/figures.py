@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
-from sim.published import numbers
+from sim.published import Printed
+from sweep.questions.papers import printed
 from sweep.report.agreement import wilson
 from sweep.report.findings import Finding, FinishedSweep
 from sweep.stats import interval
@@ -40,12 +41,9 @@ def sort_by_figure(study: Study) -> Study:
     return sorted_study
 
 
-def published(paper: str = "", *keys: object) -> str:
+def published(paper: str = "", *keys: object) -> Printed:
     """Format the paper's number under these keys; empty if it has none."""
-    value: Any = numbers(paper) if keys else ""
-    for key in keys:
-        value = value.get(key, "") if isinstance(value, Mapping) else ""
-    return f"{value:g}" if isinstance(value, int | float) else value
+    return printed.text(paper, *keys) if keys else Printed("")
 
 
 def within(number: float, fraction: float) -> dict[str, float]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sweep.questions.papers import excluded, ledger, pages
+from sweep.questions.papers import definitions, excluded, ledger, pages
 from sweep.questions.papers.excluded import REASONS, Marks, papers
 from sweep.questions.papers.pages import PageTable, Study
 from sweep.report import findings
@@ -37,10 +37,11 @@ Numbers that are not counted have the reason in their row:
 
 {{reasons}}
 
-Every figure and table of the five papers follows. A reproduced figure has one number of the paper,
+Every figure and table of the papers follows. A reproduced figure has one number of the paper,
 and ours with its 95 % confidence interval. The column *agreement* counts the figure's numbers as
 above. If a range is expected, it counts the numbers in that range. The column *reason* explains
-differences. The page has all numbers.
+differences. The page has all numbers, and says of each number of the paper what it is of (metric,
+population, conditions and place of the sentence), beside what ours is of.
 
 Since 22 November 2026 the same command gives the same numbers, to the last bit, on every machine
 (`docs/decisions/0010-same-bits.md`). Pages made since then say so. The others, made again, differ
@@ -134,6 +135,7 @@ class Gallery:
                 content, agreement = _ASIDE.sub("", study.summary), _agreement(by_page[name])
                 rows.append(_line(content, study.source, agreement, self._link(name)))
             parts += ["## Beyond the papers' figures", "\n".join(rows)]
+        parts += ["## Numbers that no page compares", definitions.uncompared_text()]
         smaller = [
             f"- {self._link(name)}: {', '.join(f'`{word}`' for word in study.gallery)}"
             for name, study in sorted(self.studies.items())

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sweep.questions.papers import ledger, studies
+from sim.published import Printed
+from sweep.questions.papers import definitions, ledger, printed, studies
 from sweep.questions.papers.excluded import Marks
 from sweep.questions.papers.ledger import Entry
 from sweep.questions.papers.losses import Losses
@@ -23,7 +24,10 @@ from sweep.report.findings import Finding
 from sweep.store.folder import SweepFolder
 
 TABLES = "tables"
-_COLUMNS = ("figure", "what", "ours", "low", "high", "paper", "at_least", "at_most", "exact")
+_COLUMNS = (
+    *("figure", "what", "ours", "low", "high", "paper", "at_least", "at_most", "exact"),
+    "number",  # its keys; the text is left out where it is theirs
+)
 _SAME_BITS = ", which gives the same numbers on every machine"
 
 
@@ -55,7 +59,11 @@ class PageTable:
         config, table = folder.config(), folder.findings()
         assert table is not None, "the caller checked that the study did not fail"
         words = [word for word in config["words"] if not word.startswith(("experiment=", "paths."))]
-        rows = [_finding(row) for row in table.to_pylist() if row["what"]]
+        rows = [
+            _finding({**row, "number": printed.parse(row.get("number"))})
+            for row in table.to_pylist()
+            if row["what"]
+        ]
         workloads = ledger.workload_digests(folder.provenance()["inputs"])
         return cls(tuple(words), tuple(rows), workloads=workloads)
 
@@ -96,7 +104,9 @@ class PageTable:
         head |= {"workloads": self.workloads} if self.workloads else {}
         lines = [f"{_dump(key)}: {_dump(value)},\n" for key, value in head.items()]
         body = ",\n".join(rows)
-        return f'{{\n{"".join(lines)}"columns": {_dump(_COLUMNS)},\n"rows": [\n{body}\n]\n}}\n'
+        has_number = any(finding.number for finding in self.findings)
+        columns = _COLUMNS if has_number else _COLUMNS[:-1]
+        return f'{{\n{"".join(lines)}"columns": {_dump(columns)},\n"rows": [\n{body}\n]\n}}\n'
 
 
 def _dump(value: Any) -> str:
@@ -107,8 +117,10 @@ def _row(finding: Finding) -> list[Any]:
     ours = finding.ours if math.isfinite(finding.ours) else str(finding.ours)
     optional = (finding.low, finding.high, finding.at_least, finding.at_most)
     low, high, at_least, at_most = (float(x) if math.isfinite(x) else None for x in optional)
-    row = [finding.figure, finding.quantity, ours, low, high, finding.paper or None]
-    row += [at_least, at_most, finding.exact or None]
+    path = list(getattr(finding.paper, "path", ()))
+    text = None if path and printed.text(*path) == finding.paper else finding.paper or None
+    row: list[Any] = [finding.figure, finding.quantity, ours, low, high, text]
+    row += [at_least, at_most, finding.exact or None, path or None]
     while row[-1] is None:
         row.pop()
     return row
@@ -125,11 +137,16 @@ def _finding(row: dict[str, Any]) -> Finding:
         number("ours", math.nan),
         number("low", math.nan),
         number("high", math.nan),
-        row.get("paper") or "",
+        _paper(row.get("paper") or "", tuple(row.get("number") or ())),
         number("at_least", -math.inf),
         number("at_most", math.inf),
         exact=bool(row.get("exact")),
     )
+
+
+def _paper(text: str, path: tuple[str, ...]) -> str:
+    """Return a printed number: by its keys, if its text is not in the table."""
+    return Printed(text or printed.text(*path), path) if path else text
 
 
 def render(
@@ -152,6 +169,7 @@ def render(
         f"{_SAME_BITS if stored.same_bits else ''}.",
         body,
         study.notes.strip(),
+        definitions.page_text(stored.findings, marks),
         ledger.page_text(judgements, name, stored.workloads),
         f"{title}: [{text}]({text})." if title else "",
     ]

@@ -35,11 +35,11 @@ def test_use_is_spread_over_the_hours_in_which_it_happens():
     assert table["jobs_running"] == [1, 2, 2, 1, 1]
     # 2 tasks x 2 cpu for 0.5 h, then one task for 2 h, then b; the second job fills hour 1
     assert table["cpu_hours"] == pytest.approx([2.0, 2.0 + 1.0, 2.0, 0.25, 10 / H])
-    linked = rows(hourly.hourly(data), "any")
+    linked = rows(hourly.hourly(data), "dag")
     assert linked["jobs_submitted"] == [1, 0, 0, 0, 0]
     assert linked["cpu_hours"] == pytest.approx([2.0, 2.0, 2.0, 0.25, 0.0])
     assert linked["cpu_hours"][4] == 0.0
-    assert rows(hourly.hourly(data), "over_2")["jobs_running"] == [0] * 5
+    assert rows(hourly.hourly(data), "stages_2")["jobs_running"] == [1, 1, 1, 1, 0]
 
 
 def test_tasks_that_are_alike_give_the_same(monkeypatch):
@@ -94,7 +94,7 @@ def test_peak_to_trough_is_of_whole_hours_only():
     ratios = by_key(hourly.peak_to_trough(data, hourly.hourly(data)))
     assert ratios["all_jobs_submitted"] == 3.0
     assert ratios["all_cpu_hours"] == pytest.approx(3.0)
-    assert np.isnan(ratios["any_jobs_submitted"])
+    assert np.isnan(ratios["dag_jobs_submitted"])
     short = dataset(job(0.0, {"a": ""}), job(100.0, {"a": ""}))
     assert np.isnan(by_key(hourly.peak_to_trough(short, hourly.hourly(short)))["all_jobs_running"])
     gap = dataset(*(job(t * H, {"a": ""}) for t in (0.0, 0.1, 2.5, 4.0)))

@@ -25,36 +25,63 @@ def test_the_rows_of_table_1(data):
     assert by_key(overview.overview(data)) == {
         "jobs": 4,
         "jobs_without": 2,
-        "jobs_with": 2,
+        "jobs_dag": 2,
         "jobs_whole": 2,
-        "jobs_over_2": 2,
+        "jobs_stages_2": 3,
         "stages": 9,
-        "stages_with": 5,
+        "stages_dag": 5,
         "tasks": 10,
-        "tasks_with": 5,
+        "tasks_dag": 5,
         "edges": 3,
         "hours": 2.0,
     }
 
 
-def test_shares_are_counted_both_ways(data):
+def test_shares_are_of_both_populations(data):
     shares = by_key(overview.shares(data))
     assert shares == pytest.approx(
         {
-            "any_jobs": 2 / 4,
-            "any_stages": 5 / 9,
-            "any_tasks": 5 / 10,
-            "any_task": 70 / 110,
-            "any_cpu": 70 / 120,
-            "any_mem": 0.0,
-            "over_2_jobs": 2 / 4,
-            "over_2_stages": 6 / 9,
-            "over_2_tasks": 6 / 10,
-            "over_2_task": 80 / 110,
-            "over_2_cpu": 80 / 120,
-            "over_2_mem": 0.0,
+            "dag_jobs": 2 / 4,
+            "dag_stages": 5 / 9,
+            "dag_tasks": 5 / 10,
+            "dag_task": 70 / 110,
+            "dag_cpu": 70 / 120,
+            "dag_mem": 0.0,
+            "stages_2_jobs": 3 / 4,
+            "stages_2_stages": 8 / 9,
+            "stages_2_tasks": 8 / 10,
+            "stages_2_task": 100 / 110,
+            "stages_2_cpu": 100 / 120,
+            "stages_2_mem": 0.0,
+            "stages_2_of_dag": 1.0,
+            "stages_of_dag": 5 / 2,
+            "tasks_of_dag": 5 / 2,
+            "dependencies_of_dag": 3 / 2,
         }
     )
+
+
+def test_jobs_that_the_trace_describes_as_dags_count_though_they_have_one_stage(tmp_path):
+    header = "task_name,instance_num,job_name,status,start_time,end_time,plan_cpu,plan_mem"
+    text_lines = [
+        "M1,3,single,Terminated,10,20,100,0.5",
+        "M1,1,pair,Terminated,10,20,100,0.5",
+        "R2_1,1,pair,Terminated,20,30,100,0.5",
+        "task_x,5,plain,Terminated,10,20,100,0.5",
+        "task_y,5,plain,Terminated,10,20,100,0.5",
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([header, *text_lines]) + "\n")
+    data = Dataset.from_workload("t", sim.read_trace("alibaba2018", path))
+    assert {name: mask.tolist() for name, mask in overview.populations(data).items()} == {
+        "all": [True] * 3,
+        "dag": [True, True, False],
+        "stages_2": [False, True, True],
+    }
+    counted = by_key(overview.overview(data))
+    assert (counted["jobs_dag"], counted["stages_dag"], counted["tasks_dag"]) == (2, 3, 5)
+    shares = by_key(overview.shares(data))
+    assert (shares["stages_2_of_dag"], shares["tasks_of_dag"]) == (1 / 2, 5 / 2)
 
 
 def test_what_was_read_is_counted_by_rule(tmp_path):
@@ -91,10 +118,8 @@ def test_what_was_read_is_counted_by_rule(tmp_path):
 def test_dags_alone_have_neither_tasks_nor_times(data):
     bare = Dataset("bare", data.every)
     assert set(by_key(overview.shares(bare))) == {
-        "any_jobs",
-        "any_stages",
-        "over_2_jobs",
-        "over_2_stages",
+        *("dag_jobs", "dag_stages", "stages_2_jobs", "stages_2_stages"),
+        *("stages_2_of_dag", "stages_of_dag", "dependencies_of_dag"),
     }
     assert "tasks" not in by_key(overview.overview(bare))
     assert bare.stage_metrics == {}
@@ -102,4 +127,4 @@ def test_dags_alone_have_neither_tasks_nor_times(data):
 
 def test_shares_of_nothing_are_nan():
     free = dataset(job(0.0, {"a": ""}, a={"demand": {"cpu": 0.0}}))
-    assert np.isnan(by_key(overview.shares(free))["any_cpu"])
+    assert np.isnan(by_key(overview.shares(free))["dag_cpu"])

@@ -36,6 +36,7 @@ OPEN = {
 }
 OF_FILES = {
     "alibaba_hour": ("trace.transforms.hour_of.jobs=3000",),
+    "alibaba_hour_printed": ("trace.transforms.hour_of.jobs=3000",),
     "alibaba_hour_rewired": ("trace.transforms.hour_of.jobs=3000",),
     "alibaba_small_hour": (),
     "bqetl": (),
@@ -66,8 +67,9 @@ some machines than their load counts)."""
 
 
 LONG = {
-    "alibaba_hour_rewired", "bqetl", "cosmos", "production_stream", "slearn_google2011_real",
-    "slearn_gtrace19_dag", "tpcds_stream_inputs", "tpcds_two_queues", "tpch_mix_stream",
+    "alibaba_hour_printed", "alibaba_hour_rewired", "bqetl", "cosmos", "production_stream",
+    "slearn_google2011_real", "slearn_gtrace19_dag", "tpcds_stream_inputs", "tpcds_two_queues",
+    "tpch_mix_stream",
 }  # fmt: skip
 """Those of which a like one is tried anyway, and that take longest."""
 

@@ -42,10 +42,9 @@ from sweep.grid.options import Options
 from sweep.questions.papers import losses
 from sweep.questions.papers.figures import Study
 from sweep.questions.papers.losses import Losses
+from sweep.questions.papers.printed import KIND
 from sweep.report.findings import Finding, FinishedSweep
 
-KIND = "studies"
-"""Kind of `sim.base.entry_points`."""
 Page = Callable[[Sequence[Finding], Losses], str]
 
 TEXTS = ("name", "source", "notes", "table", "module")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sim.describe.statistics import SECTIONS
-from sim.published import numbers
+from sim.published import Printed
 from sweep.questions.papers.figures import Findings, column, mean
+from sweep.questions.papers.figures import published as printed
 from sweep.report.findings import Finding, FinishedSweep
 
 
@@ -18,15 +19,24 @@ def published(finished: FinishedSweep) -> Findings:
 
 def described(finished: FinishedSweep) -> Findings:
     """Compare each number of Tian et al. (SoCC 2019) with the trace's and with random DAGs'."""
-    random_dags = numbers("alibaba")["random"]
     for row in finished.table(finished.cells[0]).to_pylist():
-        paper = row["paper"]
-        if row["dataset"] == "random":
-            paper = random_dags.get(row["section"], {}).get(row["key"], paper)
-        if paper == paper and row["kind"] != "count":
+        number = _number(row["dataset"], row["section"], row["key"])
+        if number and (row["paper"] == row["paper"] or row["dataset"] == "random"):
+            if row["kind"] == "count":
+                continue
             scale, unit = (100.0, ", %") if row["kind"] == "share" else (1.0, "")
             prefix = "random DAGs: " if row["dataset"] == "random" else ""
             quantity = ", ".join(filter(None, (row["group"], row["label"]))) + unit
             figure = prefix + SECTIONS[row["section"]]
-            printed, is_exact = f"{scale * paper:.4g}", row["dataset"] != "random"
-            yield Finding(figure, quantity, scale * row["value"], paper=printed, exact=is_exact)
+            paper, is_exact = f"{scale * float(number):.4g}", row["dataset"] != "random"
+            text = Printed(paper, number.path)
+            yield Finding(figure, quantity, scale * row["value"], paper=text, exact=is_exact)
+
+
+def _number(dataset: str, section: str, key: str) -> Printed:
+    """Return the number of Tian et al. for a statistic; empty if there is none."""
+    relation, _, statistic = key.partition("_")
+    keys: list[tuple[str, ...]] = [("random" if dataset == "random" else "trace", section, key)]
+    if section == "variability" and statistic.startswith(("duration_", "span_")):
+        keys.append(("durations", f"{relation}_{statistic.partition('_')[2]}"))
+    return next(filter(None, (printed("alibaba", *path) for path in keys)), Printed(""))

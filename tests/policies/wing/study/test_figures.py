@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sim.published import numbers
+from sweep.questions.papers import printed
 from tests.sweep.questions.papers.study_runs import study_results
 
 
@@ -21,7 +21,7 @@ def test_value_by_rank_is_compared_with_zipfs() -> None:
 
 
 def test_failures_of_predicted_wing_agg_are_those_of_both_kinds_of_jobs():
-    paper = numbers("wing")
+    paper = printed.read("wing")
     failed = paper["fig10"]["jobs_failed"][0.2]
     kinds, recurring = paper["kinds"], paper["recurring"]["jobs"]
     mean = recurring * kinds["jobs_failed_recurring"]["wing_agg"]

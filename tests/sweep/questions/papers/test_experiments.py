@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from policies.wing.evaluators.readers import METRIC_THRESHOLDS
-from sim.published import numbers
 from sweep.grid.options import Options
-from sweep.questions.papers import studies
+from sweep.questions.papers import printed, studies
 from sweep.report.findings import FinishedSweep
 from tests.sweep.questions.papers.study_runs import study_findings, study_results
 
@@ -310,7 +309,7 @@ def test_indicators_are_means_in_percent() -> None:
         {
             f"{metric}.{name}": value
             for metric in ("delta_t", "longest_constant")
-            for name in numbers("jockey")["fig10"]["delta_t"]
+            for name in printed.read("jockey")["fig10"]["delta_t"]
         }
         | {"policy.waits": value != 0.3}
         for value in (0.02, 0.04, 0.3)
@@ -354,12 +353,12 @@ def test_a_stand_in_has_the_numbers_of_its_published_trace() -> None:
     }
     walls = {**row, "trace": "slearn_google2011_walls", "over_space_p50": math.nan}
     by_name = study_results("slearn/table4", [row, walls])
-    assert by_name["2Sigma", "over time 14d p50"].paper == "1"
-    assert by_name["2Sigma", "over time 14d p90"].paper == "3.1"
+    assert by_name["2Sigma", "over time 14d p50"].paper == "1.00"
+    assert by_name["2Sigma", "over time 14d p90"].paper == "3.10"
     assert by_name["2Sigma", "over time 3d p50"].expected == ""
     assert by_name["2Sigma", "thin"].ours == 0.2
     title = "Google 2011, own trace, wall times of jobs over 29 days"
-    assert by_name[title, "over time 3d p50"].paper == "0.2"
+    assert by_name[title, "over time 3d p50"].paper == "0.20"
     assert (title, "over space p50") not in by_name
     assert (title, "thin") not in by_name
     expected = {name: f.expected for name, f in by_name.items() if f.expected}

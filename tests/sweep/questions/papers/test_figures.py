@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from operator import sub, truediv
@@ -48,8 +49,9 @@ def test_means_have_intervals_and_the_papers_number_of_their_label() -> None:
     ]
     assert a.low < a.ours < a.high
     groups = {"wing_agg": SCARCE["a"], "none": []}
-    (finding,) = means("f", groups, "m", paper=("wing", "fig10", "value_attained", 1.0))
-    assert finding.paper == "about 100"
+    (finding,) = means("f", groups, "m", paper=("wing", "fig10", "jobs_failed", 0.2))
+    assert finding.paper == "about 30"
+    assert json.loads(finding.number) == ["wing", "fig10", "jobs_failed", "0.2", "wing_agg"]
     assert list(mean("f", "w", [])) == []
 
 

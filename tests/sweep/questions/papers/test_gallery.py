@@ -63,6 +63,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "tables" / "wing-a.json").write_text(TABLE.to_json())
     (tmp_path / "wing-a.md").touch()
     monkeypatch.setattr(gallery, "papers", lambda: [PAPER])
+    monkeypatch.setattr(gallery.definitions, "uncompared_text", lambda: "| wing: 1 |")
     return tmp_path
 
 
@@ -88,6 +89,8 @@ def test_each_figure_has_a_row_with_its_agreement(folder: Path) -> None:
         "| Fig. 5 | e |  |  | checked by a test |  | `python -m pytest tests/x.py` |",
         "## Beyond the papers' figures",
         "| B \\| b. | Two |  | wing/b (no page yet) |",
+        "## Numbers that no page compares",
+        "| wing: 1 |",
         "## Smaller at `scale=gallery`",
         "- wing/b (no page yet): `seed=0`, `capacity=1`",
     ]
@@ -139,7 +142,7 @@ def test_a_page_is_rendered_from_its_table(folder: Path) -> None:
 def test_entries_name_existing_pages_tests_and_rows() -> None:
     studies = reproduce.studies(Options.from_folders([]))
     stored, papers = Gallery(PAGES, studies), gallery.papers()
-    assert len(papers) == 5
+    assert len(papers) == 6
     for paper in papers:
         for entry in paper["figures"]:
             about = {"pages", "omitted", "test"} & entry.keys()

@@ -70,7 +70,7 @@ def test_findings_as_text() -> None:
     header = ("figure", "what", "ours", "95 % interval", "paper", "verdict")
     row = ("Fig. 1", "a", "5.000", "exact", "4.0", "close")
     assert findings.to_text(plain) == (header, [row])
-    excluded = findings.to_text(plain, lambda *row: " ".join(row))
+    excluded = findings.to_text(plain, lambda row: f"{row['figure']} {row['what']}")
     assert excluded == ((*header, "not counted"), [(*row, "Fig. 1 a")])
 
 
