@@ -92,6 +92,8 @@ def is_checked() -> bool:
 def _rounded(needed: set[Feature]) -> set[Feature]:
     """Add features that cost a run little, where another variant would cost a compilation."""
     variants = os.environ.get("SIM_VARIANTS")
+    if has.POOL not in needed and needed & {has.REPLANS, has.PLACES}:  # they read gangs' slots
+        needed = needed | {has.GANGS}
     if variants == "none" or (variants == "common" and needed & _RARER):
         return needed | {has.INTERPRETED}
     is_wide = variants in ("wide", "common")
@@ -99,12 +101,8 @@ def _rounded(needed: set[Feature]) -> set[Feature]:
         return needed | _ORDERS | {has.WORTH} if is_wide else needed
     if is_wide:
         return needed | (_widest(needed) - (_RARER if variants == "common" else set()))
-    if has.REPLANS in needed:
-        needed = needed | {has.GANGS}
     if needed >= {has.SCORED, has.VARIABLE_ENDS}:
         needed = needed | {has.OVERBOOK, has.LIMITS}
-    if has.PLACES in needed:
-        needed = needed | {has.GANGS}
     if needed & _RARE or (has.VARIABLE_ENDS in needed and needed & _ORDERS):
         needed = needed | {*_RARE, has.LIMITS, has.USAGE}
         return needed | _ORDERS if needed & _THRESHOLDS else needed

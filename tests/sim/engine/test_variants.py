@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import policies
+import sim
 from sim.base import jit
 from sim.engine.kernels import run
 from sim.engine.kernels.features import INTERPRETED
@@ -33,3 +35,15 @@ def test_a_rare_mechanism_is_not_compiled_and_has_the_same_bits(
     assert bound
     assert all(INTERPRETED in features for features in bound)
     assert all(map(run.is_compiled, bound))
+
+
+def test_plans_of_an_interpreted_run_read_the_slots_of_gangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On machines, where no job is a gang: the third waits for room."""
+    monkeypatch.setenv("SIM_VARIANTS", "none")
+    stages = [{"durations_s": [5.0], "demand": {"cpu": 1}}]
+    jobs = [{"submit_s": float(i), "requested_s": 9.0, "stages": stages} for i in range(3)]
+    cluster = sim.Cluster.mixed([{"class": "a", "cpu": 1}, {"class": "b", "cpu": 1}])
+    result = sim.simulate(sim.Workload.from_jobs(jobs), cluster, policies.build("easy"))
+    assert result.job_finish.tolist() == [5.0, 6.0, 10.0]
