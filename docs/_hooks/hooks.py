@@ -78,6 +78,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     folder = Path(page.file.abs_src_path).parent
     if page.file.src_uri.startswith("reproductions/"):
         page.meta["hide"] = ["toc"]  # their tables are wide
+        if page.file.name != "index":
+            # the search is for words; its library mistakes tokens of digits for one another
+            page.meta["search"] = {"exclude": True}
 
     def rewritten(match: re.Match[str]) -> str:
         target = Path(os.path.normpath(folder / match[1]))
