@@ -104,7 +104,11 @@ def _scheduler(folder: Folder) -> dict[str, Any]:
     if lifetime:
         settings["requeue_s"] = int(lifetime[1]) + 1
     if "sdiag.txt" in folder.files:
-        settings["cycle_s"] = mean_cycle_s(folder.files["sdiag.txt"])
+        cycle_s = mean_cycle_s(folder.files["sdiag.txt"])
+        if cycle_s is None:
+            folder.notes.add("sdiag.txt", "Total cycles: 0", "plans take 0.01 s")
+        else:
+            settings["cycle_s"] = cycle_s
     if min_delay_s > settings.get("main_delay_s", BATCH_SCHED_DELAY_S):
         settings["main_delay_s"] = min_delay_s
     if settings.get("array_reserve") == 0:
@@ -112,16 +116,20 @@ def _scheduler(folder: Folder) -> dict[str, Any]:
     return settings
 
 
-def mean_cycle_s(file: Path) -> float:
+def mean_cycle_s(file: Path) -> float | None:
     """Read from the output of ``sdiag`` how long a backfill cycle takes in the mean, s.
+
+    None if there was no cycle since its counts began: Slurm leaves out the line then.
 
     Raises
     ------
     InputError
-        If there is no such line.
+        If there is no such line, although there were cycles.
     """
     _, _, backfill = read_bytes(file).decode("utf-8", "replace").partition("Backfilling stats")
     mean = re.search(r"^\s*Mean cycle:\s*(\d+)\s*$", backfill, re.MULTILINE)
+    if mean is None and re.search(r"^\s*Total cycles:\s*0\s*$", backfill, re.MULTILINE):
+        return None
     if mean is None:
         raise InputError(
             "no line Mean cycle: N below Backfilling stats; write it with sdiag > sdiag.txt",

@@ -61,8 +61,14 @@ def test_shares_are_of_both_populations(data):
     )
 
 
-def test_jobs_that_the_trace_describes_as_dags_count_though_they_have_one_stage(tmp_path):
+def read_rows(folder, rows, **options):
     header = "task_name,instance_num,job_name,status,start_time,end_time,plan_cpu,plan_mem"
+    path = folder / "t.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return Dataset.from_workload("t", sim.read_trace("alibaba2018", path, **options))
+
+
+def test_jobs_that_the_trace_describes_as_dags_count_though_they_have_one_stage(tmp_path):
     text_lines = [
         "M1,3,single,Terminated,10,20,100,0.5",
         "M1,1,pair,Terminated,10,20,100,0.5",
@@ -70,9 +76,7 @@ def test_jobs_that_the_trace_describes_as_dags_count_though_they_have_one_stage(
         "task_x,5,plain,Terminated,10,20,100,0.5",
         "task_y,5,plain,Terminated,10,20,100,0.5",
     ]
-    path = tmp_path / "t.csv"
-    path.write_text("\n".join([header, *text_lines]) + "\n")
-    data = Dataset.from_workload("t", sim.read_trace("alibaba2018", path))
+    data = read_rows(tmp_path, text_lines)
     assert {name: mask.tolist() for name, mask in overview.populations(data).items()} == {
         "all": [True] * 3,
         "dag": [True, True, False],
@@ -85,7 +89,6 @@ def test_jobs_that_the_trace_describes_as_dags_count_though_they_have_one_stage(
 
 
 def test_what_was_read_is_counted_by_rule(tmp_path):
-    header = "task_name,instance_num,job_name,status,start_time,end_time,plan_cpu,plan_mem"
     text_lines = [
         "M1,1,one,Terminated,10,20,100,0.5",
         "M1,1,lost,Terminated,10,20,100,0.5",
@@ -96,9 +99,7 @@ def test_what_was_read_is_counted_by_rule(tmp_path):
         "R2_1,1,loop,Terminated,10,20,100,0.5",
         "M1,x,bad,Terminated,10,20,100,0.5",
     ]
-    path = tmp_path / "t.csv"
-    path.write_text("\n".join([header, *text_lines]) + "\n")
-    data = Dataset.from_workload("t", sim.read_trace("alibaba2018", path, on_bad_row="skip"))
+    data = read_rows(tmp_path, text_lines, on_bad_row="skip")
     assert by_key(overview.reading(data)) == {
         "one_stage": 1,
         "no_edge": 1,

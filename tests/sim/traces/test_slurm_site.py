@@ -270,6 +270,9 @@ def test_sdiag_tells_how_long_a_plan_takes(tmp_path):
     assert any("plans take: 0.01 s" in line for line in without.notes)
     read = site(tmp_path, sdiag_txt=f"{text}\tLast cycle: 9\n\tMean cycle: 2500000\n")
     assert read.policy["cycle_s"] == 2.5
+    idle = site(tmp_path, sdiag_txt=f"{text}\tTotal cycles: 0\n\tLast cycle: 0\n")
+    assert "cycle_s" not in idle.policy
+    assert any("Total cycles: 0: plans take 0.01 s" in line for line in idle.notes)
     with pytest.raises(InputError, match="Mean cycle: N below Backfilling stats"):
         site(tmp_path, sdiag_txt=text)
 
