@@ -13,7 +13,7 @@ that depend on it when it starts or ends, never again. Jobs whose dependencies c
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import INPUTS, RELEASES
+from sim.engine.kernels.features import INPUTS, RELEASES, REPLANS
 from sim.engine.kernels.heaps import due_push, due_rise
 from sim.engine.kernels.jobs import JOB_FAILED, emit
 from sim.engine.kernels.state import CANCELS, JOBS_LEFT, N_ASIDE, NEXT_JOB, NOW
@@ -130,8 +130,13 @@ def _fail_all(st, n):
 
 @part
 def _follow(st, j, outcome, n):
-    """Let the jobs that depend on job `j` follow its end; append to `n` those that fail."""
+    """Let the jobs that depend on job `j` follow its end; append to `n` those that fail.
+
+    Where jobs are planned anew, what depends on its end waits until its nodes have completed it.
+    """
     now = st.state_f[NOW]
+    if RELEASES and REPLANS and st.state_job_begun[j]:
+        now += st.p_completing_s[j]
     for e in range(st.w_input0[j], st.w_input0[j + 1]):
         reader = st.w_input_reader[e]
         fails = False

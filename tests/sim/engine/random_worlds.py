@@ -122,6 +122,7 @@ LEAN = (
     ("exclusive", "pack", "fungible"),
     ("exclusive", "reservations", "partitions"),
     ("exclusive", "planning", "devices"),
+    ("exclusive", "planning", "caps", "gangs"),
     ("exclusive", "choice", "devices", "holds"),
     ("admission", "limits", "inputs"),
     ("admission", "caps", "reservations"),

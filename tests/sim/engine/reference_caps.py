@@ -156,6 +156,20 @@ class Capping:
             return None
         return "passes" if False in over else "blocks"
 
+    def _over_cap_with(self, j, amount):
+        """Return the same if job j took that amount of each resource."""
+        over = {
+            group.blocks
+            for group in self.cap_groups
+            if j in group.members
+            and group.r is not None
+            and not group.counted.endswith("_minutes")
+            and self._cap_use(group) + amount[group.r] > group.cap
+        }
+        if not over:
+            return None
+        return "passes" if False in over else "blocks"
+
     def _over_to_start(self, g):
         """Return whether the next task of stage g, or all slots of its gang, exceed a cap."""
         j = int(self.c.stage_job[g])

@@ -66,7 +66,8 @@ class Releasing:
         """List when each dependency of job j is met: inf for not yet, NaN for never."""
         times = []
         for u, _, kind, delay in self.waits_for[j]:
-            done, failed = self._output_s(u), self.failed_at.get(u, math.nan)
+            lag = self._completing_s(u) if u in self.begun_at else 0.0
+            done, failed = self._output_s(u) + lag, self.failed_at.get(u, math.nan) + lag
             ended = failed if math.isnan(done) else done
             met = {
                 "after": self.begun_at.get(u, failed),

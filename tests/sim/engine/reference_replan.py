@@ -112,6 +112,8 @@ class State:
     openings: Callable[[Job, float], tuple[bool, Sequence[float]]] = lambda job, after: (False, ())
     clock_s: float = 0.0
     weights: Sequence[int] = ()  # of the nodes; empty if all are equal
+    #: whether an exclusive job exceeds a cap with all of these nodes, as `over`
+    over_with: Callable[[Job, dict[int, int]], str | None] = lambda job, nodes: None
     #: whether a job may preempt another one
     may_preempt: Callable[[int, int], bool] = lambda job, other: False
     #: notes a job that could start if those that it may preempt were gone
@@ -261,6 +263,11 @@ def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool
         allowed = usable - closed - state.completing - barred
         max_tasks = partial(state.n_by_devices, job)
         nodes = choose(free, allowed, job, max_tasks, state.weights)
+        if nodes is not None and not over and (state.running or starts):
+            over = state.over_with(job, nodes)
+            if over == "passes":
+                counts.close(job)
+                continue
         nodes = None if over else nodes
         if nodes is None:
             if not over and not usable & barred:
@@ -330,7 +337,7 @@ def backfill_cycle(
             continue
         may_reserve = settings.reserve == 0 or cycle.reserved[job.partition] < settings.reserve
         start, nodes = _plan_job(state, cycle, job, free, running, settings, may_reserve)
-        if start is None:
+        if start is None or (start <= now and running and state.over_with(job, nodes)):
             continue
         counts.closed.discard(job.array)
         if start <= now:
@@ -630,8 +637,7 @@ class Replanning:
         ended = [j for j in self.nodes if self.view["left"][j] == 0 and j in self.expected_end]
         for j in ended:
             del self.expected_end[j]
-            completing_s = np.broadcast_to(self.plan.replan.completing_s, len(self.view["left"]))
-            self.completing[j] = float(self.view["finish"][j] + completing_s[j])
+            self.completing[j] = float(self.view["finish"][j]) + self._completing_s(j)
         stopped = [j for j in self.expected_end if not self._holds(j)]
         for j in stopped:
             del self.expected_end[j], self.nodes[j]
@@ -644,6 +650,11 @@ class Replanning:
             self.requested = self.now
         if submitted or ended or completed or stopped:
             self._note_update()
+
+    def _completing_s(self, j):
+        if self.plan.replan is None:
+            return 0.0
+        return float(np.broadcast_to(self.plan.replan.completing_s, self.n_jobs)[j])
 
     def _wake_up(self):
         options = self.plan.replan
@@ -767,6 +778,12 @@ class Replanning:
     def _over(self, job):
         return self._rigid_over(job.name)
 
+    def _over_with(self, job, nodes):
+        if not self._is_waiting_gang(job.name) or not self.exclusive[job.name]:
+            return None
+        whole = [self.capacity[n] for n in nodes]
+        return self._over_cap_with(job.name, [sum(row) for row in zip(*whole, strict=True)])
+
     def _is_over_jobs(self, job):
         return self._over_running_jobs(job.name)
 
@@ -814,7 +831,10 @@ class Replanning:
         weights = [] if self._is_pool() else self._weights()
         preempts = [self._may_preempt, self.preemptors.add] if self.plan.preemption else []
         now = self._clock()
-        return State(now, free, completing, running, *hooks, arrays, *windows, weights, *preempts)
+        whole = self._over_with
+        return State(
+            now, free, completing, running, *hooks, arrays, *windows, weights, whole, *preempts
+        )
 
     def _weights(self):
         cluster = self.world.cluster

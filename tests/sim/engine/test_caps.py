@@ -354,3 +354,33 @@ def test_an_exclusive_gang_counts_with_its_whole_machines(is_alone, second_s):
     limits = [{"of": "cpu", "by": ["user"], "at_most": 6}]
     cluster = sim.Cluster.machines(3, cpu=4).with_limits(limits)
     assert starts(run(jobs, cluster, fit="skip")) == {"a": 0, "b": second_s, "c": 0}
+
+
+def test_a_planned_exclusive_gang_counts_with_the_nodes_chosen_before_it_starts():
+    """Of 10 CPUs, user u has 3 on the first small node; another user has the second until 30.
+
+    The big node is free, but with its 8 CPUs u would have 11: b waits for a small one, of 4. User v
+    has nothing, and takes it.
+    """
+    kinds = [
+        {"class": "small", "cpu": 4, "count": 2, "weight": 1},
+        {"class": "big", "cpu": 8, "weight": 5},
+    ]
+    cpus = {"min_tasks": 1, "requested_s": 60.0, "demand": {"cpu": 3}}
+    jobs = [
+        job("a", 60.0, user="u", **cpus),
+        job("x", 30.0, user="w", exclusive=True, **cpus),
+        job("b", 5.0, user="u", submit_s=5.0, exclusive=True, **cpus),
+        job("c", 5.0, user="v", submit_s=10.0, exclusive=True, **cpus),
+    ]
+    limits = [{"of": "cpu", "by": ["user"], "at_most": 10}]
+    result = run(jobs, sim.Cluster.mixed(kinds).with_limits(limits), "slurm")
+    a, x, b, c = result.job_start
+    assert result.task_machine.tolist() == [0, 1, 1, 2]
+    assert b >= x + 30.0
+    assert a < 5.0
+    assert 10.0 <= c < 15.0
+    # alone it would choose the big one for ever: so it starts there
+    alone = [job("b", 5.0, n=2, user="u", exclusive=True, **(cpus | {"min_tasks": 2}))]
+    big = sim.Cluster.mixed([{"class": "big", "cpu": 8, "count": 2}]).with_limits(limits)
+    assert run(alone, big, "slurm").job_start[0] < 5.0

@@ -279,3 +279,22 @@ def test_without_such_jobs_there_is_no_column():
 def test_a_cluster_refuses_another_outcome():
     with pytest.raises(sim.InputError, match="valid: wait, fail"):
         MANY.with_unmet_dependencies("drop")
+
+
+def test_nodes_complete_a_planned_job_before_those_that_depend_on_its_end_are_eligible():
+    """Slurm's planner lets nodes complete a job for 0.1 s; one that waits for its start does not.
+
+    Of a parent that was not begun nothing is to complete.
+    """
+    jobs = [
+        job("a", length_s=5.0),
+        job("b", after={"afterok": ["a"]}),
+        job("c", after={"after": ["a"]}),
+        job("d", after={"afterany": {"a": 2.0}}),
+        failing("e"),
+        job("f", after={"afternotok": ["e"]}),
+    ]
+    result = run([row | {"requested_s": 60.0} for row in jobs], policy="slurm")
+    start, done = result.job_start[0], result.job_finish[0]
+    times = {"b": done + 0.1, "c": start, "d": done + 0.1 + 2.0, "f": 1.0}
+    assert {name: eligible(result)[name] for name in times} == times

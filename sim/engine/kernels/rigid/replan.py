@@ -79,6 +79,7 @@ from sim.engine.kernels.rigid.replan_nodes import (
     list_free,
     list_room,
     may_fit,
+    over_with_nodes,
     take_chosen,
 )
 from sim.engine.kernels.rigid.replan_registers import (
@@ -289,9 +290,14 @@ def _run_main(st, is_full):
         for node in range(len(allowed)):
             allowed[node] &= (st.state_node_completing[node] == 0) & (barred[node] == 0)
         if over == WITHIN and _choose_now(st, j):
-            _start(st, j)
-            n_started += 1
-            continue
+            over = over_with_nodes(st, j)
+            if over == WITHIN:
+                _start(st, j)
+                n_started += 1
+                continue
+            if over == PASSES:
+                close_array(st, BY_MAIN, j)
+                continue
         close_array(st, BY_MAIN, j)
         if PREEMPTS and over == WITHIN and _is_first_there(st):
             note_preemptor(st, j)
@@ -337,8 +343,6 @@ def _plan(st, first, end):
             break
         start = _try_job(st, now, j)
         if start == now:
-            if not is_heterogeneous(st, j):
-                avoid_completing(st, j)
             _start(st, j)
             registers[N_STARTED] += 1
         elif start != NEVER and reserve_chosen(st, start, start + limit_s(st, j)):
@@ -376,6 +380,11 @@ def _try_job(st, now, j):
         n_reserved = st.state_reserved_in[st.p_reserved_in[j]]
         may_wait = st.p_replan[RESERVED] == 0 or n_reserved < st.p_replan[RESERVED]
         start, was_tried = _plan_job(st, now, j, may_wait)
+        if start == now:
+            if not is_heterogeneous(st, j):
+                avoid_completing(st, j)
+            if over_with_nodes(st, j) != WITHIN:
+                start = NEVER
     if start == NEVER:
         close_array(st, BY_PLAN, j)
     st.state_replan[N_TRIED] += was_tried

@@ -10,19 +10,21 @@ reserved.
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.caps import AMOUNT, BLOCKS, PASSES, WITHIN
 from sim.engine.kernels.choosing.devices import n_by_devices
 from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
-from sim.engine.kernels.features import CHOOSES, GANGS, WINDOWS
+from sim.engine.kernels.features import CAPS, CHOOSES, GANGS, WINDOWS
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.rigid.replan_registers import (
     CLOCK,
+    N_EXPECTED,
     N_FREE,
     N_KNOWN,
     N_OPEN,
     RESERVED_FROM,
 )
 from sim.engine.kernels.slot_counts import most_slots
-from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, UNIT
+from sim.engine.kernels.state import CONSTRAINED, EXCLUSIVES, HARD_CAPS, UNIT
 from sim.engine.kernels.windows import UNFORESEEN, is_closed
 
 UNLIMITED = 2**62
@@ -259,6 +261,45 @@ def _best_row(st, n_rows, left):
         if room > best_room if best_room < left else left <= room < best_room:
             best, best_room = row, room
     return best
+
+
+@part
+def over_with_nodes(st, j):
+    """Tell whether exclusive gang `j` exceeds a cap with all that its chosen nodes have.
+
+    It was within it with what it asks for. Nothing is exceeded while no job runs: it would choose
+    the same nodes for ever.
+    """
+    over = WITHIN
+    if not (CAPS and GANGS and st.state_i[EXCLUSIVES] and st.w_job_exclusive[j]):
+        return over
+    if st.w_job_min_tasks[j] == 0 or st.state_replan[N_EXPECTED] == 0:
+        return over
+    for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
+        n = st.w_job_group[i]
+        if st.c_group_counts[n] != AMOUNT:
+            continue
+        amount = _amount_on_nodes(st, j, st.c_group_resource[n])
+        if st.state_group_used[n] + amount > st.c_group_cap[n]:
+            if not st.c_group_blocks[n]:
+                return PASSES
+            over = BLOCKS
+    return over
+
+
+@part
+def _amount_on_nodes(st, j, r):
+    """Return how much of resource `r` the chosen nodes of exclusive job `j` have, quanta."""
+    amount = 0
+    if is_heterogeneous(st, j):
+        first = st.w_stage_task0[st.w_job_stage0[j]]
+        for entry in range(first, first + job_width(st, j)):
+            amount += st.c_capacity[st.state_task_node[entry], r]
+        return amount
+    for node in range(len(st.state_node_tasks)):
+        if st.state_node_tasks[node] > 0:
+            amount += st.c_capacity[node, r]
+    return amount
 
 
 @part
