@@ -243,6 +243,16 @@ def test_jobs_run_on_nodes_of_the_least_weight():
     assert run.tasks["machine"].to_pylist() == [1, 1, 0]
 
 
+def test_a_demand_of_one_quantum_takes_room():
+    """Two tasks of a quantum of CPU: a node that has no more has room for one of them."""
+    quantum = 1e-6
+    stages = [{"durations_s": [60.0, 60.0], "demand": {"cpu": quantum}}]
+    jobs = [{"submit_s": 0.0, "requested_s": 60.0, "min_tasks": 2, "stages": stages}]
+    workload = sim.Workload.from_jobs(jobs)
+    run = sim.simulate(workload, sim.Cluster.machines(2, cpu=quantum), policies.build("slurm"))
+    assert run.task_machine.tolist() == [0, 1]
+
+
 def test_no_two_tasks_share_a_node():
     free, everything = [[4], [4], [1]], {0, 1, 2}
     assert choose(free, everything, Job(0, 2, 60, one_per_node=True)) == {0: 1, 1: 1}
