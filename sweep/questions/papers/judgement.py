@@ -24,7 +24,13 @@ from sim.base.errors import InputError
 from sim.base.plugins import check_names
 from sweep.grid.options import Options
 from sweep.questions.papers import ledger
-from sweep.questions.papers.ledger import Entry, Rule, repeated_claims, repeated_seeds
+from sweep.questions.papers.ledger import (
+    Entry,
+    Rule,
+    developed_seeds,
+    repeated_claims,
+    repeated_seeds,
+)
 from sweep.questions.papers.pages import PageTable
 from sweep.store.provenance import git_output
 
@@ -96,6 +102,7 @@ class JudgedExperiment:
         pages = {self.name: ""}
         now = Entry(self.claim, rule, listed, workload, _today(), "", pages, again="new")
         _refuse(repeated_seeds(entries), repeated_seeds([*entries, now]), path)
+        _refuse((), developed_seeds([now], ledger.read_development(path)), path)
 
     def enter(self, path: Path, stored: PageTable, seeds: Iterable[int], again: str = "") -> None:
         """Append the judgement of a page to the ledger at `path`.
@@ -138,6 +145,7 @@ class JudgedExperiment:
             raise InputError(message, file=path, rule="ledger of judgements")
         _refuse(repeated_claims(entries), repeated_claims(now), path)
         _refuse(repeated_seeds(entries), repeated_seeds(now), path)
+        _refuse((), developed_seeds(now[-1:], ledger.read_development(path)), path)
         ledger.append(path, content)
 
     def _commits(self) -> Iterator[tuple[str, str]]:

@@ -141,8 +141,8 @@ def test_a_number_of_one_draw_has_the_seeds_behind_its_interval(
 def test_a_table_keeps_the_seeds_and_so_the_verdict() -> None:
     number = printed.text("wing", "fig10", "value_attained", 0.2, "wing_agg")  # 55, one draw
     drawn = Finding.from_seeds("f", "a", [53.0, 57.0] * 6, paper=number)
-    alike = Finding.from_seeds("f", "b", [54.0, 56.0] * 6, paper=number)
-    rows = PageTable((), (drawn, replace(drawn, paper="55"), alike, replace(alike, n=0))).rows()
+    steady = Finding.from_seeds("f", "b", [54.0, 56.0] * 6, paper=number)
+    rows = PageTable((), (drawn, replace(drawn, paper="55"), steady, replace(steady, n=0))).rows()
     assert [row["verdict"] for row in rows] == ["unclear", "same", "same", "unclear"]
     assert json.loads(PageTable((), (drawn,)).to_json())["rows"][0][-1] == drawn.n == 12
 
