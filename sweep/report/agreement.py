@@ -95,6 +95,15 @@ def verdict(
     return UNCLEAR if is_drawn or printed.low <= ours <= printed.high else DIFFERENT
 
 
+def distance(ours: float, paper: str, *, percent: bool = False) -> float:
+    """Return the distance to the number that the source prints: 0 to a bound that is met.
+
+    NaN if one of both is no number.
+    """
+    printed = _parse(paper, percent)
+    return math.nan if printed is None or not math.isfinite(ours) else printed.distance(ours)
+
+
 def one_draw(ours: float, low: float, high: float, n: int) -> tuple[float, float]:
     """Return the interval of one further draw, from the mean of n draws and its interval.
 

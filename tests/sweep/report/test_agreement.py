@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sweep.report.agreement import MIN_DRAWS, one_draw, verdict, wilson
+from sweep.report.agreement import MIN_DRAWS, distance, one_draw, verdict, wilson
 from sweep.stats import interval
 
 NAN = math.nan
@@ -56,6 +56,12 @@ NAN = math.nan
 )
 def test_verdicts(ours: float, low: float, high: float, paper: str, expected: str) -> None:
     assert verdict(ours, low, high, paper) == expected
+
+
+def test_the_distance_to_a_bound_that_is_met_is_none() -> None:
+    assert distance(50.0, "about 45") == distance(40.0, "45 or more") == 5.0
+    assert distance(50.0, "45 or more") == 0.0
+    assert math.isnan(distance(50.0, "in time"))
 
 
 def test_without_an_interval_only_an_exact_value_can_agree() -> None:
