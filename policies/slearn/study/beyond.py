@@ -103,7 +103,7 @@ SLEARN = {"own": "slearn_code", "second": "code_variants/slearn_second_queue"}
 
 def readings(finished: FinishedSweep) -> Findings:
     """Compare 3Sigma with SLearn by both readings of each, and each reading with the other."""
-    away: dict[str, list[float]] = {}
+    distances: dict[str, list[float]] = {}
     for (trace,), cells in finished.group_by("trace").items():
         schemes, title = grouped(cells, "policy"), PRESETS.get(trace, trace)
         for unit, slow in THREESIGMA.items():
@@ -113,12 +113,12 @@ def readings(finished: FinishedSweep) -> Findings:
                 figure, label = f"{title}, 3Sigma over SLearn, mean JCT", _label(unit, queue)
                 yield Finding.from_seeds(figure, label, ratios, paper=paper)
                 error = abs(math.log(fmean(ratios) / float(paper)))
-                away.setdefault(label, []).append(error)
+                distances.setdefault(label, []).append(error)
         for label, by_reading in (("total over task", THREESIGMA), ("second over own", SLEARN)):
             first, second = by_reading.values()
             ratios = _over(schemes, second, first)
             yield Finding.from_seeds(f"{title}, mean JCT", label, ratios)
-    for label, errors in away.items():
+    for label, errors in distances.items():
         yield Finding("mean |ln(ours / paper)|", label, fmean(errors))
 
 
