@@ -166,10 +166,12 @@ def arrivals(finished: FinishedSweep) -> Findings:
             for name in (MEDIAN, "JCT, p75", "share of jobs slower", TOO_SLOW, MEAN):
                 paper = published("dagps", "fig10", f"{source}_stream", scheme, name)
                 figure = f"{trace}, improvement over {TEZ} %"
-                row = Finding.from_seeds(figure, f"{scheme}, {name}", by_name[name], paper=paper)
-                yield row
+                finding = Finding.from_seeds(
+                    figure, f"{scheme}, {name}", by_name[name], paper=paper
+                )
+                yield finding
                 if paper:
-                    distances.setdefault(reading, []).append(abs(row.ours - float(paper)))
+                    distances.setdefault(reading, []).append(abs(finding.ours - float(paper)))
     for source in ("tpcds", "tpch"):
         fast, slow = (by_trace[f"{source}_stream{end}"]["dagps"][TOO_SLOW] for end in ("", "_25s"))
         points = [b - a for a, b in zip(fast, slow, strict=True)]
