@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from sim.base.errors import InputError
-from sim.base.parameters import Between, Count, Share, Whole, checked
+from sim.base.parameters import Between, Count, Whole, checked
 
 if TYPE_CHECKING:
     from policies.wing.lineage import Logs
@@ -35,7 +35,6 @@ def synthesize(
     hard_inputs: Count | None = None,
     history: History = "logs",
     widest: QueueShare = 0.1,
-    lean: Share = 0.5,
 ) -> Workload:
     """Synthesize the week that is scheduled: the third of four.
 
@@ -67,10 +66,7 @@ def synthesize(
         or the values that were drawn.
     widest : float
         Maximum share of its queue that a job holds; more than 0.2 would not fit a fifth of the
-        cluster. Calibrated on user priorities (docs/wing_workload.md), as is `lean`.
-    lean : float
-        Peaks of organisations' requests are proportional to their queues' sizes to this power, as
-        their numbers of jobs are: below 1, small queues are fuller.
+        cluster. Calibrated on user priorities (docs/wing_workload.md).
 
     Returns
     -------
@@ -93,7 +89,7 @@ def synthesize(
     from policies.wing.cosmos.month import draw_month
     from policies.wing.cosmos.tables import workload
 
-    month = draw_month(scale, seed, organisations, hard_inputs, widest, lean)
+    month = draw_month(scale, seed, organisations, hard_inputs, widest)
     return workload(month, scale, seed, rounds, from_logs=history == "logs")
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from policies.wing.cosmos.requests import (
-    LEAN,
     WIDEST,
     Downloads,
     draw_downloads,
@@ -204,7 +203,6 @@ def draw_month(
     organisations: int | None = None,
     hard_inputs: int | None = None,
     widest: float = WIDEST,
-    lean: float = LEAN,
 ) -> Month:
     """Draw the four weeks; see `policies.wing.cosmos.synthesize`."""
     shares = queue_shares(organisations or n_organisations(scale))
@@ -213,7 +211,7 @@ def draw_month(
     workflows = draw_workflows(scale, active, seed)
     runs = draw_runs(workflows, seed)
     ad_hoc = draw_ad_hoc(workflows, runs, scale, active, seed)
-    return _assemble(shares, workflows, runs, ad_hoc, seed, hard_inputs, (widest, lean))
+    return _assemble(shares, workflows, runs, ad_hoc, seed, hard_inputs, widest)
 
 
 def _assemble(
@@ -223,7 +221,7 @@ def _assemble(
     ad_hoc: AdHoc,
     seed: int,
     hard_inputs: int | None,
-    room: tuple[float, float],  # `widest` and `lean` of `draw_widths`
+    widest: float,
 ) -> Month:
     n_runs, n_single = len(runs.program), len(ad_hoc.submit_s)
     workflow = workflows.workflow[runs.program]
@@ -263,7 +261,7 @@ def _assemble(
         duration_s,
         np.array(list(shares.values())),
         seed,
-        *room,
+        widest,
     )
     return Month(
         shares, program, organisation, user, submit_s, duration_s, lag_s, mode, priority, tokens,

@@ -167,11 +167,10 @@ def draw_widths(
     share: F8,
     seed: int,
     widest: float = WIDEST,
-    lean: float = LEAN,
 ) -> I8:
     """Draw the tokens of each job; see `policies.wing.cosmos.month.Month`.
 
-    The peak of an organisation's requests follows the size of its queue (`lean`), with the spread
+    The peak of an organisation's requests follows the size of its queue (`LEAN`), with the spread
     `UNEVEN`; the requests of all peak at `PEAK`. No job has more than the share `widest` of its
     queue.
     """
@@ -179,7 +178,7 @@ def draw_widths(
     program_width = maths.exp(SPREAD * rng.normal(size=len(workflows.workflow)))
     ad_hoc_width = maths.exp(SPREAD * draw_user_scores(user, rng))
     width = np.where(program >= 0, program_width[program], ad_hoc_width)
-    target_scale = maths.power(share, lean) * maths.exp(UNEVEN * rng.normal(size=len(share)))
+    target_scale = maths.power(share, LEAN) * maths.exp(UNEVEN * rng.normal(size=len(share)))
     max_tokens = np.maximum(np.floor(widest * share * TOKENS), 1.0)[organisation]
     in_week = (submit_s >= 0) & (submit_s < WEEK_S)
     rows = [np.flatnonzero(in_week & (organisation == o)) for o in range(len(share))]
