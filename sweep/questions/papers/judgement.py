@@ -94,13 +94,16 @@ class JudgedExperiment:
         """Refuse to run the experiment without a committed rule, or on seeds used before.
 
         A page that was judged on the same seeds may be made again: `enter` compares its numbers.
+        Another page of a claim that was judged is a part of that judgement.
         """
         rule, entries, listed = self.rule(), ledger.read(path), ledger.format_seeds(seeds)
         if any(other.seeds == listed for other in ledger.judgements_of(entries, self.name)):
             return
         workload = dict.fromkeys(map(str, traces), "")
         pages = {self.name: ""}
-        now = Entry(self.claim, rule, listed, workload, _today(), "", pages, again="new")
+        was_judged = any(e.claim == self.claim and self.name in e.pages for e in entries)
+        again = "new" if was_judged else ""
+        now = Entry(self.claim, rule, listed, workload, _today(), "", pages, again=again)
         _refuse(repeated_seeds(entries), repeated_seeds([*entries, now]), path)
         _refuse((), developed_seeds([now], ledger.read_development(path)), path)
 

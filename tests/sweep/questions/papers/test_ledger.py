@@ -388,6 +388,28 @@ def test_a_rule_that_moves_keeps_its_day(repository: Path) -> None:
     assert (rule().file, rule().committed) == ("moved.md", first.committed)
 
 
+def test_another_page_of_a_claim_shares_its_seeds_and_the_same_page_does_not(
+    repository: Path,
+) -> None:
+    experiment = repository / "experiment" / "mine.yaml"
+    (repository / "experiment" / "part.yaml").write_text(experiment.read_text())
+    path = repository / ledger.NAME
+    rule = {"file": "rule.md", "sha256": "00", "committed": "2026-11-19 0a0a0a0a"}
+    content = {"claim": "mine", "pages": {"mine": "2.5"}, "rule": rule, "seeds": "4-5"}
+    day = {"workload": {"parquet": ""}, "judged": "2026-11-20 0a0a0a0a", "outcome": "1 of 1"}
+    ledger.append(path, {**content, **day})
+    options = Options.from_folders([repository])
+    mine, part = (JudgedExperiment.read(name, options) for name in ("mine", "part"))
+    assert mine is not None
+    assert part is not None
+    part.check(path, [5, 6], ["parquet"])
+    mine.check(path, [4, 5], ["parquet"])  # made again
+    with pytest.raises(InputError, match="seeds 5 were used before"):
+        mine.check(path, [5, 6], ["parquet"])
+    with pytest.raises(InputError, match="seeds 5 were used before"):
+        replace(part, claim="other").check(path, [5, 6], ["parquet"])
+
+
 @pytest.mark.long
 def test_reproduce_enters_a_judgement(command: Command, repository: Path) -> None:
     words = [word for word in command.words(f"--config-dir={repository}") if "trace" not in word]
