@@ -9,6 +9,9 @@ that differs is ``{value: 33, of: {place: "§7"}}``::
     fig10:
       of: {metric: value attained, population: jobs of a week, conditions: queues, place: Fig. 10}
       0.4: {priority: 62, wing_agg: 77}
+
+``draws: one`` in a definition says that the paper's numbers are of one drawn workload, such as a
+month of one cluster, or of a single run.
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ from sim.base.errors import InputError, unknown
 MODULES_FOUND = ()
 MODULES_INSTALLED = ("published",)  # for sim.base.sources
 KIND, FILE = "published", "published.yaml"
-DEFINITION, VALUE = "of", "value"
-"""Key of a mapping that defines its numbers; key of a number that has a definition of its own."""
+DEFINITION, VALUE, ONE_DRAW = "of", "value", "one"
+"""Keys of a mapping that defines its numbers, and of a number with a definition of its own; the
+value of `Definition.draws`."""
 
 
 class UnknownNumberError(InputError, KeyError):
@@ -42,6 +46,7 @@ class Definition:
     conditions: str = ""
     place: str = ""  # of the sentence: section, table, figure
     uncompared: str = ""  # reason why no page compares it
+    draws: str = ""  # ``one`` of a single drawn workload or run
 
     def missing(self) -> list[str]:
         """Return the names of the fields that a number must have and that are empty."""
@@ -49,20 +54,23 @@ class Definition:
 
 
 _FIELDS = tuple(field.name for field in fields(Definition))
-OBLIGATORY = tuple(name for name in _FIELDS if name != "uncompared")
+OBLIGATORY = tuple(name for name in _FIELDS if name not in ("draws", "uncompared"))
 """Fields that each number has; without them a plug-in's page says that they are not stated."""
 
 
 class Printed(str):
-    """A printed number, and its keys: the paper's name first."""
+    """A printed number, its keys, the paper's name first, and if it is of one draw."""
 
-    __slots__ = ("path",)
+    __slots__ = ("is_one_draw", "path")
     path: tuple[str, ...]
+    is_one_draw: bool
 
-    def __new__(cls, text: str, path: tuple[str, ...] = ()) -> Printed:
+    def __new__(
+        cls, text: str, path: tuple[str, ...] = (), *, is_one_draw: bool = False
+    ) -> Printed:
         """Build the text of a number."""
         printed = super().__new__(cls, text)
-        printed.path = path
+        printed.path, printed.is_one_draw = path, is_one_draw
         return printed
 
 
@@ -164,6 +172,8 @@ def _defined(path: str, content: Mapping[Any, Any], above: Mapping[str, str]) ->
     for name in own:
         if name not in _FIELDS:
             raise InputError(unknown(f"field of the definition of {path}", name, _FIELDS))
+    if own.get("draws", ONE_DRAW) != ONE_DRAW:
+        raise InputError(f"draws of the definition of {path}: {ONE_DRAW}, or none at all")
     return {**above, **own}
 
 

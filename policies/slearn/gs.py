@@ -19,7 +19,7 @@ from policies.estimates.priors import Priors
 from policies.knows import Knows
 from policies.registry import register
 from policies.slearn.estimators import Estimator, Oracle
-from policies.slearn.history import History, HistoryQueues, Placing, Statistic
+from policies.slearn.history import History, HistoryQueues, Learns, Placing, Statistic
 from policies.slearn.pilots import Pilots, TruthAfterPilots
 from policies.slearn.posterior import Posterior
 from policies.slearn.thin import ThinLimit, job_widths
@@ -68,6 +68,9 @@ class GenericScheduler(MultilevelQueues):
     statistic : {"utility", "median", "quantile", "mean"}
         Statistic of history's distribution that is the estimate; "quantile" is the median as Hive
         interpolates it (`policies.slearn.kernels.histogram`).
+    learns : {"task", "total"}
+        Distribution that history alone learns: of jobs' mean task durations, times the number of
+        tasks, or of their total durations.
     window_days : float
         Length of history; 0 for as many days as the workload's own history covers.
     bins : int
@@ -80,6 +83,7 @@ class GenericScheduler(MultilevelQueues):
     sampling_percent: Annotated[float, Between(0, 100)] = 0.0
     later_stages: LaterStages = "pilots"
     statistic: Statistic = "utility"
+    learns: Learns = "task"
     window_days: NotNegative = 0.0
     bins: Annotated[int, Between(2)] = 80
 
@@ -136,6 +140,11 @@ class GenericScheduler(MultilevelQueues):
             self.samples and self.later_stages == "history"
         )
 
+    @property
+    def _learns(self) -> Learns:
+        """Mean task durations where pilots correct history's estimate of later stages."""
+        return self.learns if self.estimator == "history" else "task"
+
     def prepare(self, world: World, plan: Plan) -> RunState | HistoryQueues:
         """Set up the queues; with pilots, hold every job until its own have run."""
         plan.deferred = Event.STAGE_DONE | Event.JOB_DONE  # nothing follows from them at once
@@ -186,12 +195,13 @@ class GenericScheduler(MultilevelQueues):
     def make_history(self, world: World, placing: Placing | None = None) -> History:
         """Make the predictor from similar past jobs."""
         return History(
-            world.columns.features, self.statistic, self.window_days, self.bins, placing=placing
-        )
+            world.columns.features, self.statistic, self.window_days, self.bins,
+            learns=self._learns, placing=placing,
+        )  # fmt: skip
 
     def make_placing(self, world: World, plan: Plan, thin: Mask) -> Placing:
         """Make the columns from which history's kernel places jobs."""
-        return Placing.make(world, plan, thin, self.thresholds_s)
+        return Placing.make(world, plan, thin, self.thresholds_s, learns=self._learns)
 
     def order_tasks(self, world: World) -> I4 | None:
         """Return the order of tasks within each stage, of which the first are pilots."""

@@ -21,6 +21,7 @@ LONGEST_DAYS = 14.0
 """The longest window in the paper (NSDI 2022, §4.2)."""
 
 Statistic = Literal["utility", "median", "quantile", "mean"]
+Learns = Literal["task", "total"]
 
 
 class Placing(NamedTuple):
@@ -47,6 +48,7 @@ class Placing(NamedTuple):
         thresholds: F8,
         unknown: int = 0,
         leak_every: int = 0,
+        learns: Learns = "task",
     ) -> Placing:
         """Return those of a run: `thin` jobs stay in the first queue, `unknown` is that of others.
 
@@ -56,7 +58,7 @@ class Placing(NamedTuple):
         leaked = columns.features.every_nth_job(leak_every)
         inputs = {
             "job_stage0": columns.job_stage0,
-            "mean_s": columns.stage_work / columns.stage_n_tasks,
+            "mean_s": columns.stage_work / (columns.stage_n_tasks if learns == "task" else 1),
             "leaks": np.isin(columns.stage_job, list(leaked)),
             "threshold": thresholds,
         }
@@ -83,8 +85,9 @@ class History:
     no estimate.
 
     Options: only the features in `predictors`; groups ranked by the error of their best point
-    estimator, for any statistic; groups without past estimates ranked first, or unused; and no
-    estimate instead of one that `falls_back` on all jobs.
+    estimator, for any statistic; groups without past estimates ranked first, or unused; no
+    estimate instead of one that `falls_back` on all jobs; and distributions of what a job `learns`:
+    of mean task durations, or of total ones, which are not multiplied by the number of tasks.
 
     The point estimators are those of SLearn's authors' simulator: the mean; a moving mean with
     weight 0.4 for the last job; and the first value, which the mean and the median of the last 20
@@ -109,6 +112,7 @@ class History:
         judged_by: Literal["statistic", "points"] = "statistic",
         unscored: Literal["last", "first", "never"] = "last",
         falls_back: bool = True,
+        learns: Learns = "task",
         placing: Placing | None = None,
     ) -> None:
         # numba is loaded where a kernel runs
@@ -133,6 +137,9 @@ class History:
             "options": np.array(options),
             "limits": np.array([window_days or _days_of(features), rank_unscored]),
         }
+        if learns == "total":
+            inputs["n_tasks"] = np.ones_like(inputs["n_tasks"])
+            inputs["past_s"] = inputs["past_s"] * features.history_column("n_tasks")
         out = placing.out
         state = record.make(inputs, out, past.n_groups + 1, bins, by_points=by_points)
         # estimate of a stage's mean task duration on its job's arrival, s; NaN for unknown

@@ -132,13 +132,15 @@ class PublishedScheduler(PublishedQueues, GenericScheduler):
             world.columns.features, self.statistic, self.window_days, self.bins,
             predictors=("user",) if self.features == "user" else NAMES,
             judged_by=self.judged_by, unscored=self.unscored, falls_back=self.unknown == "all",
-            placing=placing,
+            learns=self._learns, placing=placing,
         )  # fmt: skip
 
     def make_placing(self, world: World, plan: Plan, thin: Mask) -> Placing:
         """Make the columns from which history's kernel places jobs."""
         unknown = self.queues - 1 if self.unknown == "last" else 0
-        return Placing.make(world, plan, thin, self.thresholds_s, unknown, self.leak_every)
+        return Placing.make(
+            world, plan, thin, self.thresholds_s, unknown, self.leak_every, self._learns
+        )
 
 
 class _ByEntry(RunState):

@@ -12,6 +12,9 @@ VERDICTS = (SAME, CLOSE, DIFFERENT, UNCLEAR)
 WITHIN = {SAME: 0.05, CLOSE: 0.25}
 """Tolerance of a verdict, as a fraction of the source's number."""
 
+MIN_DRAWS = 10
+"""Draws without which one draw's interval excuses no difference: of few it is wide whatever is."""
+
 _Z = 1.959963984540054
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _EXACT = re.compile(rf"(?:about |almost |slightly below )?{_NUMBER}")
@@ -21,7 +24,14 @@ _AT_MOST = re.compile(rf"(?:less than |≤ ){_NUMBER}|{_NUMBER} at most")
 
 
 def verdict(
-    ours: float, low: float, high: float, paper: str, *, percent: bool = False, exact: bool = False
+    ours: float,
+    low: float,
+    high: float,
+    paper: str,
+    *,
+    percent: bool = False,
+    exact: bool = False,
+    n: int | None = None,
 ) -> str:
     """Judge a value against the number that the source prints.
 
@@ -47,6 +57,10 @@ def verdict(
     same or close requires Wilson's 95 % interval of the count to be within the tolerance as well;
     a value inside that interval is otherwise unclear, not different.
 
+    The source may have one draw of what our n seeds draw n times, such as one month of a cluster.
+    Then the interval is that of one further draw of ours (`one_draw`), in the place of the mean's.
+    With `MIN_DRAWS` seeds and more, a number inside it is otherwise unclear, not different.
+
     Parameters
     ----------
     ours, low, high : float
@@ -57,6 +71,8 @@ def verdict(
         True if values are in percent; a count then is, too.
     exact : bool
         True if no seed changes the value.
+    n : int or None
+        Seeds behind the interval, of a number that is one draw (0 if unknown); None of all others.
 
     Returns
     -------
@@ -66,6 +82,8 @@ def verdict(
     printed = _parse(paper, percent)
     if printed is None or not math.isfinite(ours):
         return ""
+    if n is not None:
+        low, high = one_draw(ours, low, high, n)
     distance = printed.distance(ours)
     error = 0.0 if exact else printed.error(ours, low, high)
     for name, share in WITHIN.items():
@@ -73,7 +91,27 @@ def verdict(
         tolerance = max(share * abs(printed.number), printed.half_unit) * (1 + 1e-9)
         if distance <= tolerance:
             return name if max(error, printed.half_width) <= tolerance else UNCLEAR
-    return UNCLEAR if printed.low <= ours <= printed.high else DIFFERENT
+    is_drawn = n is not None and n >= MIN_DRAWS and low <= printed.number <= high
+    return UNCLEAR if is_drawn or printed.low <= ours <= printed.high else DIFFERENT
+
+
+def distance(ours: float, paper: str, *, percent: bool = False) -> float:
+    """Return the distance to the number that the source prints: 0 to a bound that is met.
+
+    NaN if one of both is no number.
+    """
+    printed = _parse(paper, percent)
+    return math.nan if printed is None or not math.isfinite(ours) else printed.distance(ours)
+
+
+def one_draw(ours: float, low: float, high: float, n: int) -> tuple[float, float]:
+    """Return the interval of one further draw, from the mean of n draws and its interval.
+
+    Student's interval of the mean has t s / √n on each side, of one draw t s √(1 + 1/n): √(n + 1)
+    times as much. NaN without draws.
+    """
+    scale = math.sqrt(n + 1.0) if n > 0 else math.nan
+    return ours - scale * (ours - low), ours + scale * (high - ours)
 
 
 @dataclass(frozen=True)

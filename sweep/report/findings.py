@@ -36,6 +36,7 @@ class Finding:
     along: str = ""  # label of that curve's x axis
     x: float = math.nan
     exact: bool = False  # no seed changes it: it needs no interval
+    n: int = 0  # values of which the interval is Student's; 0 if it is another's, or unknown
 
     @classmethod
     def from_seeds(
@@ -43,7 +44,7 @@ class Finding:
     ) -> Finding:
         """Build a finding from the mean over seeds, with Student's interval."""
         mean, low, high = interval(values)
-        return cls(figure, quantity, mean, low, high, **fields)
+        return cls(figure, quantity, mean, low, high, n=len(values), **fields)
 
     @property
     def number(self) -> str:
@@ -94,6 +95,7 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
             **asdict(finding),
             "what": finding.quantity,
             "number": finding.number,
+            "one_draw": getattr(finding.paper, "is_one_draw", False),
             "at": finding.x,
             "wanted": finding.expected,
             "met": finding.is_met if finding.expected else None,
@@ -113,6 +115,8 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
             ("along", pa.string()),
             ("at", pa.float64()),
             ("exact", pa.bool_()),
+            ("n", pa.int32()),
+            ("one_draw", pa.bool_()),
             ("wanted", pa.string()),
             ("met", pa.bool_()),
         ]
@@ -165,6 +169,7 @@ def verdict(row: Mapping[str, Any]) -> str:
         *(row[key] for key in ("ours", "low", "high", "paper")),
         percent="%" in row["figure"],
         exact=row.get("exact", False),
+        n=(row.get("n") or 0) if row.get("one_draw") else None,
     )
 
 

@@ -104,6 +104,13 @@ def test_a_mistyped_field_is_an_error_that_names_the_right_one() -> None:
         Numbers("mine", {"fig1": {"of": {"popluation": "jobs"}, "a": 1}})
 
 
+def test_draws_are_one_or_not_stated() -> None:
+    numbers = Numbers("mine", {"of": {"draws": "one"}, "a": 1, "b": {"c": 2}})
+    assert (numbers.definition("a").draws, numbers.definition("b", "c").draws) == ("one", "one")
+    with pytest.raises(InputError, match="draws of the definition of mine"):
+        Numbers("mine", {"of": {"draws": "two"}, "a": 1})
+
+
 def test_two_files_of_a_paper_are_one_mapping_without_a_common_key() -> None:
     joined = Numbers("mine", {"a": 1}) | Numbers("mine", {"of": {"metric": "m"}, "b": 2})
     assert dict(joined) == {"a": 1, "b": 2}

@@ -152,6 +152,35 @@ def judged(finished: FinishedSweep) -> Findings:
                 yield Finding.from_seeds(figure, label, values, paper=paper, **expected)
 
 
+def arrivals(finished: FinishedSweep) -> Findings:
+    """Compute Fig. 10 by reading of the arrivals (decision 55), and the readings' distances."""
+    by_trace: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for row, gain in _gains_by_cell(finished):
+        by_name = by_trace.setdefault(row["trace"], {}).setdefault(row["policy"], {})
+        for name, value in gain.items():
+            by_name.setdefault(name, []).append(value)
+    distances: dict[str, list[float]] = {}
+    for trace, schemes in by_trace.items():
+        source, _, reading = trace.partition("_stream")
+        for scheme, by_name in schemes.items():
+            for name in (MEDIAN, "JCT, p75", "share of jobs slower", TOO_SLOW, MEAN):
+                paper = published("dagps", "fig10", f"{source}_stream", scheme, name)
+                figure = f"{trace}, improvement over {TEZ} %"
+                finding = Finding.from_seeds(
+                    figure, f"{scheme}, {name}", by_name[name], paper=paper
+                )
+                yield finding
+                if paper:
+                    distances.setdefault(reading, []).append(abs(finding.ours - float(paper)))
+    for source in ("tpcds", "tpch"):
+        fast, slow = (by_trace[f"{source}_stream{end}"]["dagps"][TOO_SLOW] for end in ("", "_25s"))
+        points = [b - a for a, b in zip(fast, slow, strict=True)]
+        yield Finding.from_seeds(f"{TOO_SLOW}, 25 s less 15 s, points", f"{source}, dagps", points)
+    for reading, values in distances.items():
+        label = reading.removeprefix("_") or "15s"
+        yield Finding("mean distance to Fig. 10 (b), points", label, float(np.mean(values)))
+
+
 def _expected(trace: str, capacity: float, name: str) -> tuple[str, dict[str, float]]:
     """Return the paper's value and the expected range."""
     if name == TOO_SLOW:

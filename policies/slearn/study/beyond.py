@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from policies.slearn.study.figures import PRESETS
-from sweep.questions.papers.figures import Findings, Groups, column, grouped, match_seeds, mean
+from sweep.questions.papers.figures import (
+    Findings,
+    Groups,
+    column,
+    grouped,
+    match_seeds,
+    mean,
+    published,
+)
 from sweep.report.findings import Finding, FinishedSweep
 
 AT_LEAST = {"slearn/beyond": 0.98, "slearn/mixed": 1.0}
@@ -86,3 +94,33 @@ def _compare(figure: str, schemes: Groups, reading: Reading, at_least: float) ->
 
 def _over(schemes: Groups, slow: str, fast: str) -> list[float]:
     return [a["jct_mean_s"] / b["jct_mean_s"] for a, b in match_seeds(schemes, (slow, fast))]
+
+
+THREESIGMA = {"task": "threesigma_code", "total": "code_variants/threesigma_totals"}
+SLEARN = {"own": "slearn_code", "second": "code_variants/slearn_second_queue"}
+"""Schemes by reading: `policy.learns`, and `policy.sampling_queue` (decision 54)."""
+
+
+def readings(finished: FinishedSweep) -> Findings:
+    """Compare 3Sigma with SLearn by both readings of each, and each reading with the other."""
+    distances: dict[str, list[float]] = {}
+    for (trace,), cells in finished.group_by("trace").items():
+        schemes, title = grouped(cells, "policy"), PRESETS.get(trace, trace)
+        for unit, slow in THREESIGMA.items():
+            for queue, fast in SLEARN.items():
+                ratios = _over(schemes, slow, fast)
+                paper = published("slearn", "fig6", trace, "threesigma")
+                figure, label = f"{title}, 3Sigma over SLearn, mean JCT", _label(unit, queue)
+                yield Finding.from_seeds(figure, label, ratios, paper=paper)
+                error = abs(math.log(fmean(ratios) / float(paper)))
+                distances.setdefault(label, []).append(error)
+        for label, by_reading in (("total over task", THREESIGMA), ("second over own", SLEARN)):
+            first, second = by_reading.values()
+            ratios = _over(schemes, second, first)
+            yield Finding.from_seeds(f"{title}, mean JCT", label, ratios)
+    for label, errors in distances.items():
+        yield Finding("mean |ln(ours / paper)|", label, fmean(errors))
+
+
+def _label(unit: str, queue: str) -> str:
+    return f"distributions by {unit}, queue of pilots: {queue}"

@@ -23,6 +23,7 @@ History = Literal["logs", "truth"]
 
 Scale = Annotated[float, Between(0.02, 2)]
 Organisations = Annotated[int, Between(5)]
+QueueShare = Annotated[float, Between(0.01, 0.2)]
 
 
 @checked
@@ -33,6 +34,7 @@ def synthesize(
     rounds: Whole | None = None,
     hard_inputs: Count | None = None,
     history: History = "logs",
+    widest: QueueShare = 0.1,
 ) -> Workload:
     """Synthesize the week that is scheduled: the third of four.
 
@@ -62,6 +64,9 @@ def synthesize(
     history : {"logs", "truth"}
         Source of programs, hard dependencies and polling jobs: the profiler's findings in the logs,
         or the values that were drawn.
+    widest : float
+        Maximum share of its queue that a job holds; more than 0.2 would not fit a fifth of the
+        cluster. Calibrated on user priorities (docs/wing_workload.md).
 
     Returns
     -------
@@ -84,7 +89,7 @@ def synthesize(
     from policies.wing.cosmos.month import draw_month
     from policies.wing.cosmos.tables import workload
 
-    month = draw_month(scale, seed, organisations, hard_inputs)
+    month = draw_month(scale, seed, organisations, hard_inputs, widest)
     return workload(month, scale, seed, rounds, from_logs=history == "logs")
 
 

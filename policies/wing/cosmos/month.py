@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from policies.wing.cosmos.requests import (
+    WIDEST,
     Downloads,
     draw_downloads,
     draw_priorities,
@@ -197,7 +198,11 @@ class Month:
 
 
 def draw_month(
-    scale: float, seed: int, organisations: int | None = None, hard_inputs: int | None = None
+    scale: float,
+    seed: int,
+    organisations: int | None = None,
+    hard_inputs: int | None = None,
+    widest: float = WIDEST,
 ) -> Month:
     """Draw the four weeks; see `policies.wing.cosmos.synthesize`."""
     shares = queue_shares(organisations or n_organisations(scale))
@@ -206,7 +211,7 @@ def draw_month(
     workflows = draw_workflows(scale, active, seed)
     runs = draw_runs(workflows, seed)
     ad_hoc = draw_ad_hoc(workflows, runs, scale, active, seed)
-    return _assemble(shares, workflows, runs, ad_hoc, seed, hard_inputs)
+    return _assemble(shares, workflows, runs, ad_hoc, seed, hard_inputs, widest)
 
 
 def _assemble(
@@ -216,6 +221,7 @@ def _assemble(
     ad_hoc: AdHoc,
     seed: int,
     hard_inputs: int | None,
+    widest: float,
 ) -> Month:
     n_runs, n_single = len(runs.program), len(ad_hoc.submit_s)
     workflow = workflows.workflow[runs.program]
@@ -255,6 +261,7 @@ def _assemble(
         duration_s,
         np.array(list(shares.values())),
         seed,
+        widest,
     )
     return Month(
         shares, program, organisation, user, submit_s, duration_s, lag_s, mode, priority, tokens,

@@ -166,18 +166,20 @@ def draw_widths(
     duration_s: F8,
     share: F8,
     seed: int,
+    widest: float = WIDEST,
 ) -> I8:
     """Draw the tokens of each job; see `policies.wing.cosmos.month.Month`.
 
     The peak of an organisation's requests follows the size of its queue (`LEAN`), with the spread
-    `UNEVEN`; the requests of all peak at `PEAK`.
+    `UNEVEN`; the requests of all peak at `PEAK`. No job has more than the share `widest` of its
+    queue.
     """
     rng = stream(seed, "synth", "cosmos", "widths")
     program_width = maths.exp(SPREAD * rng.normal(size=len(workflows.workflow)))
     ad_hoc_width = maths.exp(SPREAD * draw_user_scores(user, rng))
     width = np.where(program >= 0, program_width[program], ad_hoc_width)
     target_scale = maths.power(share, LEAN) * maths.exp(UNEVEN * rng.normal(size=len(share)))
-    max_tokens = np.maximum(np.floor(WIDEST * share * TOKENS), 1.0)[organisation]
+    max_tokens = np.maximum(np.floor(widest * share * TOKENS), 1.0)[organisation]
     in_week = (submit_s >= 0) & (submit_s < WEEK_S)
     rows = [np.flatnonzero(in_week & (organisation == o)) for o in range(len(share))]
     factor = np.ones(len(share))
@@ -187,7 +189,7 @@ def draw_widths(
         peak = np.array([peak_tokens(submit_s[r], duration_s[r], tokens[r]) for r in rows])
         target = np.minimum(level * target_scale, FULLEST * share * TOKENS)
         factor *= np.clip(target / np.maximum(peak, 1.0), 0.1, 10.0)
-        factor = np.minimum(factor, np.maximum(3 * WIDEST * share * TOKENS, 1.0))
+        factor = np.minimum(factor, np.maximum(3 * widest * share * TOKENS, 1.0))
         level *= (
             PEAK * TOKENS / peak_tokens(submit_s[in_week], duration_s[in_week], tokens[in_week])
         )

@@ -19,6 +19,7 @@ from sweep.questions.papers.figures import (
     means,
     published,
 )
+from sweep.report.agreement import distance
 from sweep.report.findings import Finding, FinishedSweep
 
 EXPONENTS = {
@@ -144,6 +145,40 @@ def _by_scheme(
         yield from _gains(title, schemes, GAINS, 0.0 if capacity <= scarce else -math.inf, figure)
         yield from _ratios(title, schemes, figure, capacity)
         yield from _claims(title, schemes, figure, capacity)
+
+
+QUEUES = {"hard": "queues", "global": "one queue"}
+FIGURES = {"hard": ("fig11", "fig10"), "global": ("fig12",)}
+"""Figures of the paper with numbers for these queues; the first that has one is taken."""
+SET = (("hard", 0.2, "value_attained", "wing_oracle/agg"),)
+"""Numbers by which the workload was set, beside PRIO's (decision 20)."""
+
+
+def passing(finished: FinishedSweep) -> Findings:
+    """Compute Figs. 10 to 12 in strict order and with jobs that pass the head (decision 53)."""
+    keys = ("policy.fit", "cluster.queues.mode", "capacity")
+    distances: dict[str, list[float]] = {}
+    for (fit, mode, capacity), cells in finished.group_by(*keys).items():
+        title, schemes = f"{fit}, {QUEUES[mode]}, capacity {capacity:g}", grouped(cells, "policy")
+        for outcome, metric in OUTCOMES.items():
+            for scheme, rows in schemes.items():
+                papers = [published("wing", f, metric, capacity, scheme) for f in FIGURES[mode]]
+                paper = next(filter(None, papers), "")
+                (row,) = mean(
+                    f"{title}, {outcome}", scheme, column(rows, metric, 100.0), paper=paper
+                )
+                yield row
+                is_set = scheme == "priority" or (mode, capacity, metric, scheme) in SET
+                if paper and not is_set and (mode, capacity) != ("global", 0.6):
+                    distances.setdefault(fit, []).append(distance(row.ours, paper))
+        yield from _gains(title, schemes, GAINS, source="")
+        for pair in (("wing_agg", "priority"), ("wing_agg", "wing_direct")):
+            yield from mean_ratio(
+                f"{title}, value attained, ratio", schemes, pair, "value_attained"
+            )
+    for fit, values in distances.items():
+        figure = f"mean distance to the paper, {len(values)} numbers, points"
+        yield Finding(figure, fit, sum(values) / len(values))
 
 
 def history(finished: FinishedSweep) -> Findings:

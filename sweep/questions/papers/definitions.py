@@ -68,7 +68,8 @@ def _value(numbers: Numbers, path: Sequence[str]) -> str:
 def _paper(paper: Definition) -> str:
     if paper.missing():
         return UNSTATED
-    return f"{paper.metric}, of {paper.population}; {paper.conditions}"
+    draws = "; one draw" if paper.draws == inputs.ONE_DRAW else ""
+    return f"{paper.metric}, of {paper.population}; {paper.conditions}{draws}"
 
 
 def _ours(paper: Definition, ours: Ours | None) -> str:

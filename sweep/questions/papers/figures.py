@@ -149,4 +149,4 @@ def mean_ratio(
         ours = float(over.mean() / under.mean())
         error, low, high = interval((over - ours * under) / under.mean())
         low, high = (ours + end - error for end in (low, high))
-        yield Finding(figure, " over ".join(pair), ours, low, high, **fields)
+        yield Finding(figure, " over ".join(pair), ours, low, high, n=len(matched), **fields)

@@ -30,8 +30,10 @@ _INTRO = f"""Counted are *predictions*: numbers that a paper prints and to which
 A computation on recorded data that no seed changes is *exact*: it needs no interval. A bound such
 as "4 at most" is the same if the value meets it, and the interval does, give or take 5 %. A count
 such as "1 of 94" has an interval of its own, Wilson's: same or close requires that to be narrow
-enough too, and a value inside it is unclear, not different. `sweep/report/agreement.py` has the
-rule in full.
+enough too, and a value inside it is unclear, not different. Where the paper has *one draw*, such as
+one month of a cluster, the interval is that of one more draw of ours, not of our mean's: same or
+close requires it to be narrow enough, and a number inside it is unclear, not different. More seeds
+can't settle that. `sweep/report/agreement.py` has the rule in full.
 
 Numbers that are not counted have the reason in their row:
 

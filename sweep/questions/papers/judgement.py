@@ -24,7 +24,13 @@ from sim.base.errors import InputError
 from sim.base.plugins import check_names
 from sweep.grid.options import Options
 from sweep.questions.papers import ledger
-from sweep.questions.papers.ledger import Entry, Rule, repeated_claims, repeated_seeds
+from sweep.questions.papers.ledger import (
+    Entry,
+    Rule,
+    developed_seeds,
+    repeated_claims,
+    repeated_seeds,
+)
 from sweep.questions.papers.pages import PageTable
 from sweep.store.provenance import git_output
 
@@ -88,14 +94,18 @@ class JudgedExperiment:
         """Refuse to run the experiment without a committed rule, or on seeds used before.
 
         A page that was judged on the same seeds may be made again: `enter` compares its numbers.
+        Another page of a claim that was judged is a part of that judgement.
         """
         rule, entries, listed = self.rule(), ledger.read(path), ledger.format_seeds(seeds)
         if any(other.seeds == listed for other in ledger.judgements_of(entries, self.name)):
             return
         workload = dict.fromkeys(map(str, traces), "")
         pages = {self.name: ""}
-        now = Entry(self.claim, rule, listed, workload, _today(), "", pages, again="new")
+        was_judged = any(e.claim == self.claim and self.name in e.pages for e in entries)
+        again = "new" if was_judged else ""
+        now = Entry(self.claim, rule, listed, workload, _today(), "", pages, again=again)
         _refuse(repeated_seeds(entries), repeated_seeds([*entries, now]), path)
+        _refuse((), developed_seeds([now], ledger.read_development(path)), path)
 
     def enter(self, path: Path, stored: PageTable, seeds: Iterable[int], again: str = "") -> None:
         """Append the judgement of a page to the ledger at `path`.
@@ -138,6 +148,7 @@ class JudgedExperiment:
             raise InputError(message, file=path, rule="ledger of judgements")
         _refuse(repeated_claims(entries), repeated_claims(now), path)
         _refuse(repeated_seeds(entries), repeated_seeds(now), path)
+        _refuse((), developed_seeds(now[-1:], ledger.read_development(path)), path)
         ledger.append(path, content)
 
     def _commits(self) -> Iterator[tuple[str, str]]:

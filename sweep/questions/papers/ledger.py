@@ -1,7 +1,8 @@
 """Ledger of judgements, ``results/judged.yaml``: rule, seeds, workloads and outcome of each.
 
 The head of that file explains the keys. Entries are appended and not changed afterwards: a second
-judgement of a claim is a second entry, with its reason.
+judgement of a claim is a second entry, with its reason. Seeds of development stand there too: an
+entry with the key ``development`` names the claims that they can't judge.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sim.base import files
 from sim.base.errors import InputError
@@ -22,11 +23,16 @@ from sim.base.plugins import check_names
 NAME = "judged.yaml"
 BEGUN = "2026-11-25"
 """First day of the ledger. Earlier judgements were entered from git, reused seeds included."""
+DEVELOPMENT = "development"
+DEVELOPED = "2026-11-30"
+"""First day on which no judgement takes seeds of development of its traces, whatever its claim."""
 SHORT = 12
 """Hexadecimal digits of a workload's digest on a page."""
 
+_T = TypeVar("_T")
 _REQUIRED = ("claim", "rule", "seeds", "workload", "judged", "outcome")
 _OPTIONAL = ("pages", "again", "reused")
+_DEVELOPMENT_KEYS = (DEVELOPMENT, "claims", "seeds", "workload", "file", "passage")
 _TEXTS = ("claim", "seeds", "judged", "outcome", "again", "reused")
 _RULE_KEYS = ("file", "begins", "ends", "sha256", "committed", "amended")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
@@ -76,18 +82,44 @@ class Entry:
         return frozenset(parse_seeds(self.seeds))
 
 
+@dataclass(frozen=True)
+class Development:
+    """Seeds on which something was set, chosen or tried."""
+
+    purpose: str
+    claims: tuple[str, ...]  # that these seeds can't judge
+    seeds: str
+    workload: tuple[str, ...]  # traces
+    file: str  # of the record that states it
+    words: str  # that begin the passage
+
+    @property
+    def seed_set(self) -> frozenset[int]:
+        """Seeds, each by itself."""
+        return frozenset(parse_seeds(self.seeds))
+
+
 def read(path: Path) -> list[Entry]:
-    """Read a ledger; empty if there is none.
+    """Read the judgements of a ledger; empty if there is none.
 
     Raises InputError if an entry lacks a key, or has one that means nothing.
     """
+    return _read(path, lambda content: None if _is_development(content) else entry(content))
+
+
+def read_development(path: Path) -> list[Development]:
+    """Read the seeds of development in a ledger; empty if there is none. Raises as `read`."""
+    return _read(path, lambda content: _development(content) if _is_development(content) else None)
+
+
+def _read(path: Path, record: Callable[[Any], _T | None]) -> list[_T]:
     import yaml
 
     if not path.is_file():
         return []
     try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
-        return [entry(content) for content in entries]
+        contents = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+        return [item for item in map(record, contents) if item is not None]
     except (yaml.YAMLError, InputError, TypeError, ValueError) as error:
         raise InputError(f"not a ledger of judgements: {error}", file=path) from error
 
@@ -211,6 +243,25 @@ def repeated_seeds(entries: Sequence[Entry]) -> Iterator[str]:
             )
 
 
+def developed_seeds(entries: Iterable[Entry], developments: Sequence[Development]) -> Iterator[str]:
+    """Yield judgements on seeds on which something was developed, of the same claim.
+
+    Since `DEVELOPED` also of the same trace: a rival or the generator may have been set on them.
+    """
+    for judgement in entries:
+        for development in developments:
+            common = judgement.seed_set & development.seed_set
+            is_same = judgement.claim in development.claims or (
+                judgement.date >= DEVELOPED
+                and not judgement.workload.keys().isdisjoint(development.workload)
+            )
+            if common and is_same:
+                yield (
+                    f"{judgement.claim}, {judgement.judged}: seeds {format_seeds(common)} were used"
+                    f" for development ({development.purpose}): judge on fresh ones"
+                )
+
+
 def _is_other_part(earlier: Entry, later: Entry) -> bool:
     """Tell whether an entry is of other pages of the same judgement."""
     has_pages = bool(earlier.pages and later.pages)
@@ -263,6 +314,22 @@ def entry(content: Any) -> Entry:
     if rule is None and judgement.date >= BEGUN:
         raise InputError(f"entry {judgement.claim!r} has no rule; write one before its results")
     return judgement
+
+
+def _is_development(content: Any) -> bool:
+    return isinstance(content, Mapping) and DEVELOPMENT in content
+
+
+def _development(content: Mapping[str, Any]) -> Development:
+    check_names("key of development", map(str, content), _DEVELOPMENT_KEYS, rule=None)
+    if absent := [key for key in _DEVELOPMENT_KEYS if key not in content]:
+        raise InputError(f"development {content[DEVELOPMENT]!r} lacks {', '.join(absent)}")
+    purpose, seeds, file, words = (
+        str(content[key]) for key in (DEVELOPMENT, "seeds", "file", "passage")
+    )
+    list(parse_seeds(seeds))
+    claims, workload = (tuple(map(str, content[key])) for key in ("claims", "workload"))
+    return Development(purpose, claims, seeds, workload, file, words)
 
 
 def _rule(content: Mapping[str, Any]) -> Rule:

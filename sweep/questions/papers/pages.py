@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sim.published import Printed
 from sweep.questions.papers import definitions, ledger, printed, studies
 from sweep.questions.papers.excluded import Marks
 from sweep.questions.papers.ledger import Entry
@@ -27,6 +26,7 @@ TABLES = "tables"
 _COLUMNS = (
     *("figure", "what", "ours", "low", "high", "paper", "at_least", "at_most", "exact"),
     "number",  # its keys; the text is left out where it is theirs
+    "n",  # values that the interval is of, beside such a number
 )
 _SAME_BITS = ", which gives the same numbers on every machine"
 
@@ -104,8 +104,8 @@ class PageTable:
         head |= {"workloads": self.workloads} if self.workloads else {}
         lines = [f"{_dump(key)}: {_dump(value)},\n" for key, value in head.items()]
         body = ",\n".join(rows)
-        has_number = any(finding.number for finding in self.findings)
-        columns = _COLUMNS if has_number else _COLUMNS[:-1]
+        n_columns = max([len(_COLUMNS) - 2, *map(len, map(_row, self.findings))])
+        columns = _COLUMNS[:n_columns]
         return f'{{\n{"".join(lines)}"columns": {_dump(columns)},\n"rows": [\n{body}\n]\n}}\n'
 
 
@@ -121,6 +121,7 @@ def _row(finding: Finding) -> list[Any]:
     text = None if path and printed.text(*path) == finding.paper else finding.paper or None
     row: list[Any] = [finding.figure, finding.quantity, ours, low, high, text]
     row += [at_least, at_most, finding.exact or None, path or None]
+    row.append(finding.n if path and finding.n else None)
     while row[-1] is None:
         row.pop()
     return row
@@ -141,12 +142,13 @@ def _finding(row: dict[str, Any]) -> Finding:
         number("at_least", -math.inf),
         number("at_most", math.inf),
         exact=bool(row.get("exact")),
+        n=int(row.get("n") or 0),
     )
 
 
 def _paper(text: str, path: tuple[str, ...]) -> str:
     """Return a printed number: by its keys, if its text is not in the table."""
-    return Printed(text or printed.text(*path), path) if path else text
+    return (printed.with_text(path, text) if text else printed.text(*path)) if path else text
 
 
 def render(

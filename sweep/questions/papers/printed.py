@@ -15,7 +15,7 @@ from typing import Any
 from sim import published as inputs
 from sim.base import entry_points
 from sim.base.sources import modules
-from sim.published import Definition, Numbers, Printed
+from sim.published import ONE_DRAW, Definition, Numbers, Printed
 
 KIND = "studies"
 """Kind of `sim.base.entry_points` of the studies; one is named after its paper."""
@@ -42,7 +42,12 @@ def text(paper: str, *keys: object) -> Printed:
     words = f"{value:g}" if isinstance(value, int | float) else value
     if not isinstance(words, str) or not words:
         return Printed("")
-    return Printed(words, (paper, *map(str, keys)))
+    return with_text((paper, *map(str, keys)), words)
+
+
+def with_text(path: tuple[str, ...], words: str) -> Printed:
+    """Build the number under these keys, the paper's name first, with a text of its own."""
+    return Printed(words, path, is_one_draw=definition(path).draws == ONE_DRAW)
 
 
 def definition(path: tuple[str, ...]) -> Definition:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import policies
 import sim
 from policies.slearn.history import History
 from sim.workload.history import NAMES
@@ -224,6 +225,19 @@ def test_no_length_at_all():
     w = workload([(-5.0, -4.0, 0.0, "a"), (-3.0, -2.0, 0.0, "a")], application="a")
     for statistic in ("median", "utility", "mean"):
         assert predictor(w, statistic).predict(0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize(("learns", "error"), [("task", 1.0), ("total", 0.0)])
+def test_totals_are_not_multiplied_by_the_number_of_tasks(learns, error):
+    past = {
+        **{"submit_s": [-9.0], "finish_s": [-1.0], "n_tasks": [10], "mean_task_s": [10.0]},
+        **{"application": ["a"], "user": [""]},
+    }
+    job = {"submit_s": 0.0, "stages": [{"durations_s": [5.0] * 20}], "application": "a"}
+    w = sim.Workload.from_jobs([job]).with_history(past)
+    policy = policies.build("threesigma", learns=learns)
+    r = sim.simulate(w, sim.Cluster.slots(20), policy, seed=0)
+    assert r.metrics["prediction_error_p50"] == pytest.approx(error)
 
 
 RULES = [

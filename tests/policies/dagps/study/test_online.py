@@ -77,3 +77,24 @@ def test_expectations_hold_for_the_default_alone() -> None:
     assert results[figure, "dagps, mean JCT above its bound"].ours == pytest.approx(40.0)
     worse = results[figure, "dagps/printed, mean JCT"]
     assert (worse.ours, worse.paper, worse.expected) == (pytest.approx(-50.0), "", "")
+
+
+def test_readings_of_arrivals_have_their_distance_to_the_figure() -> None:
+    rows = []
+    for trace, factor in (
+        ("tpcds_stream", 0.7),
+        ("tpcds_stream_25s", 0.8),
+        ("tpch_stream", 0.7),
+        ("tpch_stream_25s", 1.3),
+    ):
+        for seed in (0, 1):
+            rows.append(cell("tez", seed, [10.0] * 4, trace=trace))
+            rows.append(cell("dagps", seed, [10.0 * factor] * 4, trace=trace))
+    results = study_results("dagps/arrivals", rows)
+    median = results["tpcds_stream_25s, improvement over tez %", "dagps, JCT, p50"]
+    assert (median.ours, median.paper) == (pytest.approx(20.0), "27.8")
+    slower = f"{TOO_SLOW}, 25 s less 15 s, points"
+    assert results[slower, "tpcds, dagps"].ours == 0.0
+    assert results[slower, "tpch, dagps"].ours == 100.0
+    distance = results["mean distance to Fig. 10 (b), points", "15s"].ours
+    assert distance == pytest.approx((2.2 + 15.7 + 0.5 + 18.3) / 4)  # of 27.8, 45.7, 30.5, 48.3

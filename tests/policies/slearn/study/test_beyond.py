@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -54,3 +55,25 @@ def test_shares_of_recurring_programs_are_separate() -> None:
     half = results["2Sigma, recurring 0.5, mean JCT", quantity]
     assert (few.ours, few.expected, few.is_met) == (0.75, "≥ 1", False)
     assert (half.ours, half.is_met) == (1.5, True)
+
+
+def test_both_readings_are_compared_pair_by_pair() -> None:
+    schemes = {
+        "slearn_code": 1.0,
+        "code_variants/slearn_second_queue": 2.0,
+        "threesigma_code": 1.28,
+        "code_variants/threesigma_totals": 2.56,
+    }
+    rows = [cell(policy, seed, jct_s) for policy, jct_s in schemes.items() for seed in (0, 1)]
+    results = study_results("slearn/readings", rows)
+    figure, counted = (
+        "2Sigma, 3Sigma over SLearn, mean JCT",
+        "distributions by task, queue of pilots: own",
+    )
+    assert (results[figure, counted].ours, results[figure, counted].paper) == (1.28, "1.28")
+    assert results[figure, "distributions by total, queue of pilots: second"].ours == 1.28
+    assert results["2Sigma, mean JCT", "total over task"].ours == 2.0
+    assert results["2Sigma, mean JCT", "second over own"].ours == 2.0
+    assert results["mean |ln(ours / paper)|", counted].ours == 0.0
+    off = results["mean |ln(ours / paper)|", "distributions by task, queue of pilots: second"]
+    assert off.ours == pytest.approx(math.log(2.0))

@@ -28,3 +28,30 @@ def test_failures_of_predicted_wing_agg_are_those_of_both_kinds_of_jobs():
     mean += (1 - recurring) * kinds["jobs_failed_ad_hoc"]["wing_agg"]
     assert failed["wing_agg"] == f"about {mean:.0f}"
     assert failed["wing_oracle/agg"] == 26  # §7.3, for the oracle
+
+
+def test_readings_of_who_waits_stand_apart_with_their_distances() -> None:
+    def cell(fit: str, policy: str, seed: int, value: float) -> dict[str, object]:
+        keys = {"policy.fit": fit, "cluster.queues.mode": "hard", "capacity": 0.2}
+        return {**keys, "policy": policy, "seed": seed, "value_attained": value, "jobs_failed": 0.3}
+
+    rows = [
+        cell(fit, policy, seed, value + 0.02 * seed)
+        for fit, agg in (("strict", 0.6), ("skip", 0.5))
+        for policy, value in (("priority", 0.3), ("wing_direct", 0.4), ("wing_agg", agg))
+        for seed in (0, 1)
+    ]
+    results = study_results("wing/passing", rows, "policy.fit", "cluster.queues.mode")
+    value = results["skip, queues, capacity 0.2, value attained %", "wing_agg"]
+    assert (value.ours, value.paper) == (pytest.approx(51.0), "55")
+    failed = results["strict, queues, capacity 0.2, jobs failed %", "wing_agg"]
+    assert (failed.ours, failed.paper) == (pytest.approx(30.0), "about 30")
+    gained = results[
+        "strict, queues, capacity 0.2, points of value gained", "wing_agg over priority"
+    ]
+    assert gained.ours == pytest.approx(30.0)
+    distances = (
+        "mean distance to the paper, 3 numbers, points"  # not PRIO's, which set the workload
+    )
+    assert results[distances, "strict"].ours == pytest.approx((6.0 + 1.0 + 0.0) / 3)
+    assert results[distances, "skip"].ours == pytest.approx((4.0 + 1.0 + 0.0) / 3)

@@ -43,6 +43,21 @@ def problems(entries: Sequence[Entry], root: Path, pages: Mapping[str, str]) -> 
         yield from other_workloads(entries, root / path, path, text)
 
 
+def development(path: Path, root: Path) -> Iterator[str]:
+    """Yield judgements on seeds of development, and development that no record states."""
+    entries, developments = ledger.read(path), ledger.read_development(path)
+    yield from ledger.developed_seeds(entries, developments)
+    known = {entry.claim for entry in entries}
+    for developed in developments:
+        text = (root / developed.file).read_text(encoding="utf-8")
+        try:
+            ledger.passage(text, developed.words)
+        except InputError as error:
+            yield f"{developed.file}: {error}"
+        if unknown := set(developed.claims) - known:
+            yield f"{developed.purpose}: {', '.join(sorted(unknown))} was never judged"
+
+
 def changed_rules(entries: Sequence[Entry], root: Path) -> Iterator[str]:
     """Yield rules that are younger than the judgement, or whose passage has changed unrecorded."""
     for entry in entries:

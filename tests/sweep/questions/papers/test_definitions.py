@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -117,13 +120,31 @@ def test_a_page_shows_both_definitions_and_does_not_count_where_they_differ() ->
     assert reasons == ["", DEFINITION, "input", ""]
     lines = definitions.page_text(rows, marks).splitlines()[4:]
     paper = (
-        "value attained, of jobs of the third week; each organisation with a hard queue"
+        "value attained, of jobs of the third week; each organisation with a hard queue; one draw"
         " | §7.1, Fig. 10"
     )
     assert lines == [
         f"| f | {paper} | same; so |",
         f"| g | {paper} | **differs**: another, of jobs |",
     ]
+
+
+def test_a_number_of_one_draw_has_the_seeds_behind_its_interval(
+    rows: dict[str, list[Finding]],
+) -> None:
+    drawn = [f for listed in rows.values() for f in listed if getattr(f.paper, "is_one_draw", 0)]
+    assert len(drawn) > 300
+    for finding in drawn:
+        assert (finding.n > 0) == math.isfinite(finding.low), (finding.figure, finding.quantity)
+
+
+def test_a_table_keeps_the_seeds_and_so_the_verdict() -> None:
+    number = printed.text("wing", "fig10", "value_attained", 0.2, "wing_agg")  # 55, one draw
+    drawn = Finding.from_seeds("f", "a", [53.0, 57.0] * 6, paper=number)
+    steady = Finding.from_seeds("f", "b", [54.0, 56.0] * 6, paper=number)
+    rows = PageTable((), (drawn, replace(drawn, paper="55"), steady, replace(steady, n=0))).rows()
+    assert [row["verdict"] for row in rows] == ["unclear", "same", "same", "unclear"]
+    assert json.loads(PageTable((), (drawn,)).to_json())["rows"][0][-1] == drawn.n == 12
 
 
 def test_a_number_without_a_definition_is_shown_and_says_so(

@@ -46,6 +46,11 @@ def test_the_ledger_agrees_with_itself_its_rules_and_all_pages() -> None:
     assert list(ledger_checks.problems(entries, ROOT, pages())) == []
 
 
+def test_no_judgement_is_on_seeds_of_development_of_its_claim() -> None:
+    assert len(ledger.read_development(LEDGER)) > 10
+    assert list(ledger_checks.development(LEDGER, ROOT)) == []
+
+
 def test_every_commit_that_the_ledger_names_is_in_the_history() -> None:
     def git(*words: str) -> str:
         return subprocess.run(
@@ -160,6 +165,32 @@ def test_seeds_that_were_used_before_are_refused(
     assert complaints(before, root) == []
 
 
+DEVELOPED = """
+- {development: tries, claims: [mine/judged], seeds: 3-5, workload: [mine], file: rule.md,
+   passage: The median is}
+"""
+
+
+def test_seeds_of_development_judge_nothing(root: Path, entry: Entry) -> None:
+    path = root / ledger.NAME
+    path.write_text(DEVELOPED)
+    assert ledger.read(path) == []
+    (tries,) = developments = ledger.read_development(path)
+    (complaint,) = ledger.developed_seeds([entry], developments)
+    assert "seeds 3 were used for development (tries)" in complaint
+    assert list(ledger.developed_seeds([replace(entry, seeds="1-2")], developments)) == []
+    other = replace(entry, claim="mine/other")  # the same trace, before that was refused
+    assert list(ledger.developed_seeds([other], developments)) == []
+    later = replace(other, judged="2026-12-01 0d0d0d0d")
+    assert len(list(ledger.developed_seeds([later], developments))) == 1
+    elsewhere = replace(later, workload={"other": ""})
+    assert list(ledger.developed_seeds([elsewhere], developments)) == []
+    assert list(ledger_checks.development(path, root)) == ["tries: mine/judged was never judged"]
+    path.write_text(DEVELOPED.replace("median is", "median was"))
+    assert "is not there" in next(ledger_checks.development(path, root))
+    assert tries.seed_set == {3, 4, 5}
+
+
 def test_a_rule_that_changed_is_refused(root: Path, entry: Entry) -> None:
     (root / "rule.md").write_text(RULE.replace("median\nis", "median is"))
     assert complaints([entry], root) == []
@@ -261,6 +292,10 @@ def test_an_entry_is_appended_and_read_back(tmp_path: Path) -> None:
             "- {claim: a, rule: null, seeds: 1, workload: {}, judged: 2026-11-27 0a, outcome: b}",
             "has no rule; write one before",
         ),
+        (
+            "- {development: a, claims: [b], seeds: 1}",
+            "development 'a' lacks workload, file, passage",
+        ),
         ("- claim: [", "not a ledger of judgements"),
         ("just text", "an entry has the keys claim"),
     ],
@@ -269,7 +304,7 @@ def test_a_broken_ledger_is_an_error(tmp_path: Path, text: str, message: str) ->
     path = tmp_path / ledger.NAME
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        ledger.read(path)
+        ledger.read(path) or ledger.read_development(path)
 
 
 def test_a_passage_that_is_not_there_is_an_error() -> None:
@@ -353,6 +388,28 @@ def test_a_rule_that_moves_keeps_its_day(repository: Path) -> None:
     assert (rule().file, rule().committed) == ("moved.md", first.committed)
 
 
+def test_another_page_of_a_claim_shares_its_seeds_and_the_same_page_does_not(
+    repository: Path,
+) -> None:
+    experiment = repository / "experiment" / "mine.yaml"
+    (repository / "experiment" / "part.yaml").write_text(experiment.read_text())
+    path = repository / ledger.NAME
+    rule = {"file": "rule.md", "sha256": "00", "committed": "2026-11-19 0a0a0a0a"}
+    content = {"claim": "mine", "pages": {"mine": "2.5"}, "rule": rule, "seeds": "4-5"}
+    day = {"workload": {"parquet": ""}, "judged": "2026-11-20 0a0a0a0a", "outcome": "1 of 1"}
+    ledger.append(path, {**content, **day})
+    options = Options.from_folders([repository])
+    mine, part = (JudgedExperiment.read(name, options) for name in ("mine", "part"))
+    assert mine is not None
+    assert part is not None
+    part.check(path, [5, 6], ["parquet"])
+    mine.check(path, [4, 5], ["parquet"])  # made again
+    with pytest.raises(InputError, match="seeds 5 were used before"):
+        mine.check(path, [5, 6], ["parquet"])
+    with pytest.raises(InputError, match="seeds 5 were used before"):
+        replace(part, claim="other").check(path, [5, 6], ["parquet"])
+
+
 @pytest.mark.long
 def test_reproduce_enters_a_judgement(command: Command, repository: Path) -> None:
     words = [word for word in command.words(f"--config-dir={repository}") if "trace" not in word]
@@ -389,8 +446,14 @@ def test_reproduce_enters_a_judgement(command: Command, repository: Path) -> Non
     change(experiment, "[5, 6]", "[7, 8]")
     assert command.bare("reproduce", "mine", "--again=fewer slots", *words).code == 0
     assert [entry.again for entry in ledger.read(path)] == ["", "fewer slots"]
+    with path.open("a") as file:
+        file.write(DEVELOPED.replace("3-5", "8-9").replace("mine/judged", "other"))
     change(experiment, "claim: mine", "claim: other")
-    change(experiment, "[7, 8]", "[8, 9]")
+    change(experiment, "[7, 8]", "[9, 10]")
+    ran = command.bare("reproduce", "mine", *words)
+    assert ran.code == 2
+    assert "seeds 9 were used for development (tries)" in ran.err
+    change(experiment, "[9, 10]", "[8, 9]")
     ran = command.bare("reproduce", "mine", *words)
     assert ran.code == 2
     assert "seeds 8 were used before, by mine" in ran.err
