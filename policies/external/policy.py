@@ -139,9 +139,11 @@ class _Conversation:
         self._defaults = _defaults(len(columns.resources))
         self._n_bytes = tuple(defaults.nbytes for defaults in self._defaults)  # of a fact
         n_tasks = columns.job_n_tasks.astype(np.int32)
-        job_work, stage_work = columns.job_work, columns.stage_work
-        if policy.durations != "true":
-            job_work, stage_work = np.full(len(job_work), np.nan), np.full(len(stage_work), np.nan)
+        if policy.knows.durations == "true":
+            job_work, stage_work = columns.job_work, columns.stage_work
+        else:
+            job_work = np.full(len(n_tasks), np.nan)
+            stage_work = np.full(len(columns.stage_job), np.nan)
         job_numbers = np.column_stack([n_tasks, columns.job_user, columns.job_queue])
         job_values = [columns.job_priority, columns.job_deadline, columns.job_requested, job_work]
         self._tables = (

@@ -12,7 +12,9 @@ from policies.estimates.priors import UNKNOWN, Priors
 from policies.estimates.weights import SHORTEST_S
 from policies.slearn.pilots import Pilots, n_pilots
 from sim.base import maths
-from sim.engine.plan import World
+from sim.base.arrays import F8
+from sim.engine.plan import Batch, World
+from sim.workload.columns import Columns
 
 MAX_PERCENT = 3
 """SLearn's initial ratio (NSDI 2022, §5.1.2)."""
@@ -103,6 +105,11 @@ class Posterior(Pilots):
             return super()._mean_s(job, now)
         return mean_s if mean_s > SHORTEST_S * (1 + 1e-9) else 0.0
 
+    def take(self, batch: Batch) -> None:
+        """Take the ends of stages in a batch."""
+        super().take(batch)
+        self._spread.take(batch)
+
     def stage_done(self, stage: int, now: float) -> None:
         """Add the stage to the history, and the spread of its tasks."""
         mean_s = self._jobs.mean_task_s(stage)
@@ -138,15 +145,7 @@ class Spread:
         from policies.slearn.kernels import pilots  # numba is loaded where a kernel runs
         from sim.base.jit import compiled
 
-        columns = world.columns
-        first, sizes = columns.stage_task0[:-1], np.diff(columns.stage_task0)
-        mean = columns.stage_work / sizes
-        deviation = columns.task_duration - np.repeat(mean, sizes)
-        variance = np.add.reduceat(deviation * deviation, first) / np.maximum(sizes - 1, 1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            squared = variance / mean**2
-        squared[(sizes < 2) | (mean == 0)] = np.nan
-        self._squared_cv: list[float] = squared.tolist()
+        self._squared_cv = world.once_ended(squared_cv)
         self._arrays = priors.group, np.zeros((priors.n_groups, 2))
         self._add: Callable[..., None] = compiled(pilots.add_spread, *self._arrays, 0, 0.0)
         bounds = maths.log(thresholds)
@@ -154,9 +153,13 @@ class Spread:
         numbers = 0, 0.0, 0.0, 0, 0.0, 0, 0.0, 0, 0.0
         self._choose: Callable[..., int] = compiled(pilots.choose_n_pilots, *self._known, *numbers)
 
+    def take(self, batch: Batch) -> None:
+        """Take the ends of stages in a batch."""
+        self._squared_cv.take(batch)
+
     def learn(self, stage: int) -> None:
         """Add a finished stage."""
-        value = self._squared_cv[stage]
+        value = self._squared_cv.column.item(stage)
         if not math.isnan(value):
             self._add(*self._arrays, stage, value)
 
@@ -166,3 +169,18 @@ class Spread:
         Further arguments are those of `policies.slearn.kernels.pilots.choose_n_pilots`.
         """
         return self._choose(*self._known, stage, *numbers)
+
+
+def squared_cv(columns: Columns) -> F8:
+    """Return the squared coefficient of variation of each stage's task durations, (G,).
+
+    NaN for stages of one task or of zero length.
+    """
+    first, sizes = columns.stage_task0[:-1], np.diff(columns.stage_task0)
+    mean = columns.stage_work / sizes
+    deviation = columns.task_duration - np.repeat(mean, sizes)
+    variance = np.add.reduceat(deviation * deviation, first) / np.maximum(sizes - 1, 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squared: F8 = variance / mean**2
+    squared[(sizes < 2) | (mean == 0)] = np.nan
+    return squared
