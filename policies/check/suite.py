@@ -100,10 +100,13 @@ class PolicySubject:
 
     def fingerprint(self) -> str:
         """Return a digest of its runs, each by a policy that is built anew."""
-        runs = [
-            digest_result(self._run(self._build(), workload, cluster, label))
-            for label, workload, cluster in self._worlds()[:2]
-        ]
+        try:
+            runs = [
+                digest_result(self._run(self._build(), workload, cluster, label))
+                for label, workload, cluster in self._worlds()[:2]
+            ]
+        except _HiddenError as hidden:
+            raise BrokenRuleError(str(hidden)) from hidden
         return hashlib.sha256("".join(runs).encode()).hexdigest()
 
     @cached_property

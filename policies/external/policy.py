@@ -14,7 +14,7 @@ from policies.base import Policy
 from policies.external.client import Columns, Heads
 from policies.external.process import SchedulerProcess
 from policies.external.protocol import COLUMNS, PLAN_COLUMNS, TIMER, VERSION, Fact, facts_schema
-from policies.knows import Knows
+from policies.knows import Knows, Source
 from policies.registry import register
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError, PolicyError
@@ -66,9 +66,10 @@ class External(Policy):
 
     @property
     def knows(self) -> Knows:
-        """Requests, and durations if it is told."""
+        """Requests and limits, and durations if it is told."""
         declared: Literal["declared"] = "declared"
-        return Knows(self.durations, declared, values=declared, deadlines=declared)
+        durations: Source = "true" if self.durations == "true" else declared
+        return Knows(durations, declared, values=declared, deadlines=declared)
 
     def prepare(self, world: World, plan: Plan) -> _Conversation:
         """Start the program, tell it of the cluster, and take its first answer."""

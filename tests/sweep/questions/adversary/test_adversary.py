@@ -123,9 +123,9 @@ def test_copies_of_a_part_lead_to_a_construction_that_no_single_change_reaches()
         lengths = [s["durations_s"][0] for s in stages if s["parents"]]
         is_short = stages[0]["durations_s"] == [0.01] and stages[0]["demand"] == {"cpu": 1.0}
         is_apart = all(s["parents"].keys() <= {t["name"]} for t, s in pairwise(stages))
-        if len(lengths) >= 4 and len(stages) == 2 * len(lengths) and is_apart and is_short:
-            if not stages[2]["parents"] and lengths[1] < lengths[0]:
-                break
+        is_pairs = len(lengths) >= 4 and len(stages) == 2 * len(lengths) and is_apart and is_short
+        if is_pairs and not stages[2]["parents"] and lengths[1] < lengths[0]:
+            break
     many = [{**jobs[0], "stages": stages}]
     assert pair.loss(many) > math.log(2.5)
 
