@@ -51,7 +51,7 @@ class Posterior:
             "stage_job": columns.stage_job,
             "job_stage0": columns.job_stage0,
             "size": columns.stage_n_tasks,
-            "log_spread": self._log_spread.column,
+            "log_spread": self._log_spread.values,
             "constants": np.array(constants),
         }
         live = {name: view[name] for name in ("stage_left", "stage_started", "stage_done_work")}
@@ -60,7 +60,6 @@ class Posterior:
         self.variance: F8 = arrays["state_prior"][:, kernel.VARIANCE]
         self._expected_s, self._stages = arrays["state_expected_s"], arrays["state_stages"]
         self._jobs = arrays["state_jobs"]
-        self._live, self._n_live = arrays["state_live"], arrays["state_n_live"]
         no_rows = np.zeros(0, dtype=np.int32)
         arguments = (self._state, self._priors.state, no_rows, 0.0)
         refine: Callable[..., tuple[int, int]] = compiled(kernel.refine, *arguments)
@@ -70,7 +69,6 @@ class Posterior:
         """Refine the stages of the batch's jobs, of all with a timer; return the changed jobs."""
         if self._refine is None:
             self._refine = self._start()
-        self._log_spread.refresh(self._live[: self._n_live.item(0)])
         n, n_jobs = self._refine(self._state, self._priors.state, batch.row, batch.now)
         stages, jobs = self._stages[:n], self._jobs[:n_jobs].copy()
         if n:

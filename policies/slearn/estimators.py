@@ -16,7 +16,7 @@ import numpy as np
 from sim.base.arrays import F8, I8
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import stage_demands
-from sim.engine.plan import Batch, World
+from sim.engine.plan import World
 from sim.workload.columns import Columns
 
 
@@ -33,9 +33,6 @@ class Estimator(ABC):
     @abstractmethod
     def size_s(self, job: int, now: float) -> float:
         """Estimate a job's total task duration, s, once its pilots have ended; NaN for unknown."""
-
-    def take(self, batch: Batch) -> None:  # noqa: B027
-        """Take what a batch says of stages that have ended, before its events one by one."""
 
     def stage_done(self, stage: int, now: float) -> None:  # noqa: B027
         """Handle the end of a stage's last task."""
@@ -65,7 +62,7 @@ class Jobs:
         sizes = np.diff(columns.stage_task0)
         self.stage0: list[int] = columns.job_stage0.tolist()
         self.n_tasks: list[int] = sizes.tolist()
-        self._mean_s = world.once_ended(mean_task_s)
+        self._mean_s: list[float] = world.once_ended(mean_task_s).values.tolist()
         self._submit: list[float] = columns.job_submit.tolist()
         has_parents = (columns.stage_n_barrier + columns.stage_n_o2o) > 0
         source_rows = np.where(has_parents, len(has_parents), np.arange(len(has_parents)))
@@ -84,12 +81,7 @@ class Jobs:
 
     def mean_task_s(self, stage: int) -> float:
         """Return the mean task duration of a stage that has ended, s."""
-        mean_s: float = self._mean_s.column.item(stage)
-        return mean_s
-
-    def take(self, batch: Batch) -> None:
-        """Take the ends of stages in a batch."""
-        self._mean_s.take(batch)
+        return self._mean_s[stage]
 
     def normalised_jct(self, job: int, now: float) -> float:
         """Return the completion time over (size / usable slots) of a job that ends now.

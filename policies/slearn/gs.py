@@ -213,15 +213,12 @@ class RunState:
         self._width = job_widths(world).tolist()
         self._thin_limit = policy.thin_limit
         self._samples = policy.samples
-        self._learns = bool(policy.events & Event.STAGE_DONE)
         self._limit = ThinLimit(world, policy.thin_limit) if policy.adaptive_thin else None
 
     def react(self, batch: Batch) -> None:
         """Pass events to the estimator in their order, and place jobs that have an estimate."""
         assert batch.time_s is not None
         estimator, kinds, rows = self._estimator, batch.kind.tolist(), batch.row.tolist()
-        if self._learns:
-            estimator.take(batch)
         for kind, row, now in zip(kinds, rows, batch.time_s.tolist()):  # noqa: B905  # faster
             if kind == _ARRIVED:
                 self._arrived(row, now)

@@ -14,7 +14,7 @@ from policies.estimates.timeline import replay
 from policies.slearn.estimators import mean_task_s
 from policies.slearn.thin import ThinLimit
 from sim.base.arrays import F8, I4, Mask
-from sim.engine.plan import Batch, Ended, Event, Plan, World
+from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.history import DAY_S, NAMES, Features
 from sim.workload.tables import values
 
@@ -30,7 +30,6 @@ class Placing(NamedTuple):
     inputs: Mapping[str, NDArray[Any]]
     out: Mapping[str, NDArray[Any]]
     unknown_queue: int
-    ended: Ended | None = None  # means of the stages that have ended
 
     @classmethod
     def absent(cls) -> Placing:
@@ -56,12 +55,9 @@ class Placing(NamedTuple):
         """
         columns = world.columns
         leaked = columns.features.every_nth_job(leak_every)
-        ended = world.once_ended(mean_task_s)
-        # a job that leaks is known on its arrival, any other as it ends (`HistoryQueues.react`)
-        mean_s = mean_task_s(columns) if leaked else ended.column
         inputs = {
             "job_stage0": columns.job_stage0,
-            "mean_s": mean_s,
+            "mean_s": world.once_ended(mean_task_s).values,
             "leaks": np.isin(columns.stage_job, list(leaked)),
             "threshold": thresholds,
         }
@@ -71,7 +67,7 @@ class Placing(NamedTuple):
             "queue": plan.jobs["queue"],
             "changed": np.zeros(len(thin), np.int32),
         }
-        return cls(inputs, out, unknown, ended)
+        return cls(inputs, out, unknown)
 
 
 class History:
@@ -168,7 +164,6 @@ class HistoryQueues:
     ) -> None:
         self._plan, self._limit = plan, limit
         self._changed, self._is_thin = placing.out["changed"], placing.out["is_thin"]
-        self._ended = placing.ended
         self._react = history.react
 
     def react(self, batch: Batch) -> None:
@@ -177,8 +172,6 @@ class HistoryQueues:
         if self._limit is not None:
             for job in batch.rows(Event.JOB_ARRIVED).tolist():
                 self._is_thin[job] = self._limit.is_thin(job)
-        if self._ended is not None:
-            self._ended.take(batch)
         n_changed = self._react(batch.kind, batch.row, batch.time_s)
         if n_changed:
             self._plan.note_jobs(self._changed[:n_changed])

@@ -8,7 +8,7 @@ from functools import cached_property
 from policies.slearn.estimators import Estimator, Jobs
 from policies.slearn.history import History
 from sim.base.arrays import F8
-from sim.engine.plan import Batch, World
+from sim.engine.plan import World
 
 
 class Pilots(Estimator):
@@ -87,10 +87,6 @@ class Pilots(Estimator):
         """Estimate the mean task duration of the first stage."""
         first_work_s: float = self._first_work.item(job)
         return first_work_s / self._n_pilots.pop(job)
-
-    def take(self, batch: Batch) -> None:
-        """Take the ends of stages in a batch."""
-        self._jobs.take(batch)
 
     def stage_done(self, stage: int, now: float) -> None:
         """Add the stage to the history."""

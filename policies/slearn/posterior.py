@@ -13,7 +13,7 @@ from policies.estimates.weights import SHORTEST_S
 from policies.slearn.pilots import Pilots, n_pilots
 from sim.base import maths
 from sim.base.arrays import F8
-from sim.engine.plan import Batch, World
+from sim.engine.plan import World
 from sim.workload.columns import Columns
 
 MAX_PERCENT = 3
@@ -105,11 +105,6 @@ class Posterior(Pilots):
             return super()._mean_s(job, now)
         return mean_s if mean_s > SHORTEST_S * (1 + 1e-9) else 0.0
 
-    def take(self, batch: Batch) -> None:
-        """Take the ends of stages in a batch."""
-        super().take(batch)
-        self._spread.take(batch)
-
     def stage_done(self, stage: int, now: float) -> None:
         """Add the stage to the history, and the spread of its tasks."""
         mean_s = self._jobs.mean_task_s(stage)
@@ -145,7 +140,7 @@ class Spread:
         from policies.slearn.kernels import pilots  # numba is loaded where a kernel runs
         from sim.base.jit import compiled
 
-        self._squared_cv = world.once_ended(squared_cv)
+        self._squared_cv: list[float] = world.once_ended(squared_cv).values.tolist()
         self._arrays = priors.group, np.zeros((priors.n_groups, 2))
         self._add: Callable[..., None] = compiled(pilots.add_spread, *self._arrays, 0, 0.0)
         bounds = maths.log(thresholds)
@@ -153,13 +148,9 @@ class Spread:
         numbers = 0, 0.0, 0.0, 0, 0.0, 0, 0.0, 0, 0.0
         self._choose: Callable[..., int] = compiled(pilots.choose_n_pilots, *self._known, *numbers)
 
-    def take(self, batch: Batch) -> None:
-        """Take the ends of stages in a batch."""
-        self._squared_cv.take(batch)
-
     def learn(self, stage: int) -> None:
         """Add a finished stage."""
-        value = self._squared_cv.column.item(stage)
+        value = self._squared_cv[stage]
         if not math.isnan(value):
             self._add(*self._arrays, stage, value)
 

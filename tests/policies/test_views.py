@@ -16,9 +16,8 @@ from policies.check.unknown import recurring
 from policies.knows import OMNISCIENT, Knows
 from policies.list_scheduling import Strip
 from policies.orders import Fifo
-from policies.slearn.gs import ThreeSigma
 from policies.views import DECLARED, TRUTHS, Reader, UndeclaredError, View, cut, hidden, restrict
-from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
+from sim.engine.plan import NO_LIMIT, Batch, Ended, Event, Plan, World
 from sim.transforms import fail_tasks
 from sim.workload.columns import Columns
 from tests.sim.engine import reference
@@ -139,19 +138,14 @@ class Learns(Policy):
     """A policy that notes what it may know of stages that have ended."""
 
     events = Event.STAGE_DONE | Event.JOB_ARRIVED
-    seen: ClassVar[list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = []
+    seen: ClassVar[list[tuple[np.ndarray, np.ndarray]]] = []
 
-    def prepare(self, world: World, plan: Plan) -> tuple:
-        by_event, by_count = (world.once_ended(_work) for _ in range(2))
-        by_count.refresh(np.arange(len(world.columns.stage_job)))  # none has arrived
-        return by_event, by_count
+    def prepare(self, world: World, plan: Plan) -> Ended:
+        return world.once_ended(_work)
 
-    def react(self, memory: tuple, batch: Batch, world: World, plan: Plan) -> None:
-        by_event, by_count = memory
-        by_event.take(batch)
-        by_count.refresh(np.arange(len(world.columns.stage_job)))
-        left = world.view["stage_left"].copy()
-        self.seen.append((left, by_event.column.copy(), by_count.column.copy()))
+    def react(self, memory: Ended, batch: Batch, world: World, plan: Plan) -> None:
+        memory.take(batch)
+        self.seen.append((world.view["stage_left"].copy(), memory.column.copy()))
 
 
 def _work(columns: Columns) -> np.ndarray:
@@ -163,10 +157,9 @@ def test_a_stage_that_has_ended_is_known(workload, run):
     Learns.seen.clear()
     run(workload, Learns())
     assert len(Learns.seen) > 10
-    for left, *known in Learns.seen:
+    for left, known in Learns.seen:
         expected = np.where(left == 0, workload.columns.stage_work, np.nan)
-        np.testing.assert_array_equal(known[0], expected)
-        np.testing.assert_array_equal(known[1], expected)
+        np.testing.assert_array_equal(known, expected)
     assert not np.isnan(Learns.seen[-1][1]).any()
 
 
@@ -175,26 +168,6 @@ def test_preemption_by_priority_is_known_by_levels(workload):
     assert first.may_know.values == "declared"
     plain = sim.simulate(workload, SLOTS, Fifo()).job_finish
     assert (sim.simulate(workload, SLOTS, first).job_finish != plain).any()
-
-
-def test_learning_does_not_need_the_truth(workload):
-    truth = workload.columns.stage_work / workload.columns.stage_n_tasks
-    memory = []
-    policy = ThreeSigma(first_threshold_s=10.0)
-
-    @dataclass(frozen=True)
-    class Watched(ThreeSigma):
-        def prepare(self, world, plan):
-            memory.append(super().prepare(world, plan))
-            assert np.isnan(memory[0]._ended.column).all()
-            return memory[0]
-
-    result = sim.simulate(workload, SLOTS, Watched(first_threshold_s=10.0))
-    plain = sim.simulate(workload, SLOTS, policy)
-    np.testing.assert_array_equal(result.job_finish, plain.job_finish)
-    known = memory[0]._ended.column
-    np.testing.assert_array_equal(known[~np.isnan(known)], truth[~np.isnan(known)])
-    assert (~np.isnan(known)).any()
 
 
 @pytest.mark.parametrize("knowledge", ["true", "declared"])

@@ -79,7 +79,7 @@ class World:
 
         It is computed of all columns before the run, and known of a stage after its end.
         """
-        return Ended(compute(self._whole), self)
+        return Ended(compute(self._whole))
 
     @property
     def fails(self) -> bool:
@@ -135,26 +135,18 @@ class Ended:
     ----------
     column : (G,) float64
         The numbers, read-only; NaN of a stage that has not ended, or whose end was not taken.
+    values : (G,) float64
+        The numbers of all stages. For code that reads one as the stage ends, and can't afford a
+        step for each batch: a view does not hold it to that, but the check of policies does.
     """
 
-    def __init__(self, values: F8, world: World) -> None:
-        self._values, self._world = values, world
+    def __init__(self, values: F8) -> None:
+        self.values = values
         self._column = np.full(len(values), np.nan)
         self.column = self._column.view()
         self.column.setflags(write=False)
 
     def take(self, batch: Batch) -> None:
         """Take the stages whose ends are in a batch."""
-        stages = batch.row[batch.kind == _STAGE_DONE]
-        self._column[stages] = self._values[stages]
-
-    def refresh(self, stages: I4) -> None:
-        """Take those of some stages that have no task left, of jobs that have arrived."""
-        view = self._world.view
-        done = stages[view["stage_left"][stages] == 0]
-        if len(done):
-            done = done[view["turn"][self._world.columns.stage_job[done]] >= 0]
-            self._column[done] = self._values[done]
-
-
-_STAGE_DONE = int(Event.STAGE_DONE)
+        stages = batch.rows(Event.STAGE_DONE)
+        self._column[stages] = self.values[stages]

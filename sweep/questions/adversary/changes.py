@@ -249,6 +249,24 @@ def _repeat(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
     return with_job(jobs, i, stages=stages + _copies(stages, part, bounds, rng))
 
 
+def _double(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
+    """Add a copy of all stages of a job, with demands of which twice as many fit at once."""
+    i, _ = _stage(jobs, rng)
+    stages = jobs[i]["stages"]
+    if is_rigid(jobs[i]):
+        return jobs
+    halved = [{**stage, "demand": _halved(stage["demand"], bounds)} for stage in stages]
+    return with_job(jobs, i, stages=halved + _copies(halved, halved, bounds, rng))
+
+
+def _halved(demand: dict[str, float], bounds: Bounds) -> dict[str, float]:
+    """Return a demand with half of each amount of which several fit on a machine."""
+    return {
+        name: round(value / 2, 4) if value <= bounds.largest.get(name, 0.0) / 2 else value
+        for name, value in demand.items()
+    }
+
+
 def _copies(
     stages: list[dict[str, Any]], part: list[dict[str, Any]], bounds: Bounds, rng: Stream
 ) -> list[dict[str, Any]]:
@@ -336,4 +354,4 @@ _POOL: tuple[Change, ...] = (
     *(_longer, _longer, _like, _limit, _wider, _arrive, _arrive, _squeeze),
     *(_copy, _drop, _edge, _split, _repeat, _repeat),
 )
-_MACHINES: tuple[Change, ...] = (*_POOL, _demand, _demand, _demand)
+_MACHINES: tuple[Change, ...] = (*_POOL, _demand, _demand, _demand, _double)
