@@ -110,9 +110,9 @@ def measure(folder: Path, n: int) -> Measured:
 
 def main() -> int:
     """Measure, print; return 1 if the target is missed."""
-    asked = parse_arguments(__doc__ or "", candidates=40, processes=1)
-    n_processes = int(asked.processes)
-    n = int(asked.candidates) // n_processes
+    options = parse_arguments(__doc__ or "", candidates=40, processes=1)
+    n_processes = int(options.processes)
+    n = int(options.candidates) // n_processes
     spawn = multiprocessing.get_context("spawn")
     with scratch() as name, ProcessPoolExecutor(n_processes, mp_context=spawn) as pool:
         begin = time.perf_counter()
@@ -121,12 +121,12 @@ def main() -> int:
         all_s = time.perf_counter() - begin
     n_all = n * n_processes
     cpu_s, own_s, waits, wall = (
-        sum(getattr(one, key) for one in done) / n_all
+        sum(getattr(times, key) for times in done) / n_all
         for key in ("cpu_s", "own_s", "waits_s", "wall_s")
     )
     minutes = 400 * (cpu_s + own_s) / CORES / 60
     is_real = n_all >= 400 and n_processes == CORES
-    early, late = ([t for one in done for t in one.kinds_s[k]] for k in range(2))
+    early, late = ([t for times in done for t in times.kinds_s[k]] for k in range(2))
     rows = [
         row("workloads, baseline and first two candidates", done[0].first_s, "s"),
         row(f"{n_all} candidates and these, wall time of all", all_s / 60, "min",

@@ -218,7 +218,7 @@ def instants(
             counts[layout.DEFERRED] = _checked_deferred(deferred, can_defer)
         changed, limited = plan.take_changed(), plan.take_limited()
         for tasks in plan.take_changed_tasks():
-            update_tasks(world.columns, plan, tasks, arrays)
+            update_tasks(world.whole, plan, tasks, arrays)
         if limited:
             limits.append((now, *limited))
         code = run(state, changed, len(changed))

@@ -79,20 +79,21 @@ class World:
 
         It is computed of all columns before the run, and known of a stage after its end.
         """
-        return Ended(compute(self._whole))
+        return Ended(compute(self.whole))
 
     @property
     def fails(self) -> bool:
         """True if tasks of the workload fail; not when, and which."""
-        return len(self._whole.attempt_s) > 0
+        return len(self.whole.attempt_s) > 0
 
     @property
     def takes_time(self) -> bool:
         """True if no task starts and ends at one instant of the clock (`MIN_RUN_S`)."""
-        return bool(self._whole.run_duration.min(initial=math.inf) > MIN_RUN_S)
+        return bool(self.whole.run_duration.min(initial=math.inf) > MIN_RUN_S)
 
     @property
-    def _whole(self) -> Columns:
+    def whole(self) -> Columns:
+        """All columns, for the engine."""
         return self.columns if self.truth is None else self.truth
 
     def rng(self, purpose: str) -> Stream:

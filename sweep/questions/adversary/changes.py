@@ -233,8 +233,8 @@ def _each_alike(jobs: Jobs, i: int, s: int, rng: Stream, **changed: Any) -> Jobs
     demand = stages[s]["demand"]
     if rng.uniform() < 0.5:
         return with_stage(jobs, i, s, **changed)
-    alike = [{**stage, **changed} if stage["demand"] == demand else stage for stage in stages]
-    return with_job(jobs, i, stages=alike)
+    like = [{**stage, **changed} if stage["demand"] == demand else stage for stage in stages]
+    return with_job(jobs, i, stages=like)
 
 
 def _repeat(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:

@@ -186,14 +186,14 @@ class _Trial:
                 worst = _sorted([*worst[:-1], (new, k)])
         return worst
 
-    def anneal(self, begun: list[_Numbered], n: int, stage: str) -> list[_Numbered]:
+    def anneal(self, first: list[_Numbered], n: int, stage: str) -> list[_Numbered]:
         """Anneal from each of some instances; return the worst from each, the worst first."""
         ended = []
-        for i, (start, k) in enumerate(begun):
+        for i, (start, k) in enumerate(first):
             rng = stream(self.seed, f"adversary {stage}{i}")
             loss = self.duels[k].loss
-            found = anneal(start, self.bounds[k], loss, n // len(begun), rng, self.is_over)
-            ended.append((found, k))
+            worst = anneal(start, self.bounds[k], loss, n // len(first), rng, self.is_over)
+            ended.append((worst, k))
         return _sorted(ended)
 
 
