@@ -96,7 +96,8 @@ def measure(folder: Path, n: int) -> Measured:
     for i in (0, 1):
         _score(evaluator, write_candidate(folder, i))
     first_s = time.perf_counter() - begin
-    cpu, wall, waits, kinds = _cpu_s(), time.perf_counter(), 0.0, ([], [])
+    cpu, wall, waits = _cpu_s(), time.perf_counter(), 0.0
+    kinds: tuple[list[float], list[float]] = ([], [])
     for i in range(n):
         once = time.perf_counter()
         waits += _score(evaluator, write_candidate(folder, i))
