@@ -93,7 +93,7 @@ class World:
 
     @property
     def whole(self) -> Columns:
-        """All columns, for the engine."""
+        """All columns, for the engine and its mixes of demands, which leave out refused jobs."""
         return self.columns if self.truth is None else self.truth
 
     def rng(self, purpose: str) -> Stream:
