@@ -6,16 +6,18 @@ import inspect
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 from policies import preempting
-from policies.knows import Knows
+from policies.knows import OMNISCIENT, Knows
+from policies.views import Reader, restrict
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Fit, Plan, World
 from sim.workload.workload import Workload
 
+UNLOCK = "policy.reads=all lets it read all, to measure the worth of that: as an oracle"
 FitName = Literal["strict", "per_class", "skip", "pack"]
 
 
@@ -40,11 +42,15 @@ class Policy:
         Preemption of running jobs, e.g. {by: priority}; None for none. Keys: by (priority, share,
         quota, or a column of jobs with levels), levels, in_queue, victims, when, grace_s
         (docs/preemption.md).
+    reads : {"declared", "all"}
+        The columns of the world that it may read: those that it declares to know, where others
+        raise an error; or all, to measure the worth of knowledge: then it counts as an oracle.
     """
 
     fit: FitName = "strict"
     fit_resources: tuple[str, ...] = ()
     preemption: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    reads: Literal["declared", "all"] = field(default="declared", kw_only=True)
 
     name: ClassVar[str] = ""
     events: ClassVar[Event] = Event.NONE
@@ -86,6 +92,22 @@ class Policy:
         """Knowledge of durations, demands, values and deadlines, by source."""
         return Knows()
 
+    @property
+    def may_know(self) -> Knows:
+        """All that a run of it may know: what it declares, levels of preemption, or everything."""
+        if self.reads == "all":
+            return OMNISCIENT
+        knows = self.knows
+        is_blind = self.preemption is not None and knows.values == "nothing"
+        return replace(knows, values="declared") if is_blind else knows
+
+    def restrict(self, world: World) -> World:
+        """Return the world without what the policy does not know; the engine calls this, once."""
+        if self.reads == "all":
+            return world
+        reader = Reader(self.name or type(self).__name__, self.may_know, UNLOCK)
+        return restrict(world, reader, (str((self.preemption or {}).get("by", "priority")),))
+
     def prepare(self, world: World, plan: Plan) -> object:
         """Fill `plan` before the run; return the state that `react` needs, or None."""
         return None
@@ -104,6 +126,7 @@ class Policy:
         """Set the parameters common to all policies, then `prepare`; the engine calls this."""
         plan.fit = Fit[self.fit.upper()]
         plan.fit_resources = self.fit_resources
+        world = self.restrict(world)
         memory = self.prepare(world, plan)
         if self.preemption:
             preempting.fill(world, plan, self.preemption)

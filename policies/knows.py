@@ -45,3 +45,6 @@ class Knows:
     def is_oracle(self) -> bool:
         """True if the policy knows any truth: nobody can run it on a real cluster."""
         return any(getattr(self, field.name) == "true" for field in fields(self))
+
+
+OMNISCIENT = Knows("true", "true", "true", "true")

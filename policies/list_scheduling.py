@@ -143,8 +143,9 @@ class Strip(Policy):
     of DAGPS, §8.3). Within a level the longest stage goes first (the decreasing heights of their
     packers). No task of a level starts before the level before it has ended, so that resources
     stay idle on purpose. The levels of a gang job are ordered, but may overlap, and so may those of
-    a job that loses outputs, as a level may need a task of an earlier one again. With a fit other
-    than "strict" a task of a later level may run instead of one that does not fit.
+    a job that loses outputs, as a level may need a task of an earlier one again: with declared
+    durations those of any job, if tasks fail. With a fit other than "strict" a task of a later
+    level may run instead of one that does not fit.
 
     Attributes
     ----------
@@ -179,7 +180,10 @@ class Strip(Policy):
             plan.task_order = longest_first(c.task_duration, c)
         gates = LevelGates.build(level, c)
         has_gate = (c.job_min_tasks == 0) & (np.maximum.reduceat(level, c.job_stage0[:-1]) > 0)
-        has_gate[jobs_that_lose_outputs(c)] = False
+        if is_true:
+            has_gate[jobs_that_lose_outputs(c)] = False
+        elif world.fails:  # any of them may
+            has_gate[:] = False
         gated = np.flatnonzero(has_gate)
         first_gate = np.array(gates.n_tasks, np.int64)[np.array(gates.current, np.int64)[gated]]
         plan.set_jobs(gated, start_gate=first_gate, notify_at=first_gate)

@@ -108,7 +108,7 @@ class FragmentationGradientDescent(Placing):
 
     def choice(self, world: World) -> Choice:
         """Return the rule, and the mix."""
-        mix = _most_popular(Mix.from_columns(world.columns, world.cluster), self.popular)
+        mix = _most_popular(Mix.from_columns(world.whole, world.cluster), self.popular)
         return Choice(Machine.FRAGMENTATION, Device.FRAGMENTATION, mix)
 
 

@@ -28,8 +28,6 @@ NO_ACCOUNT = "default"
 """The account of all users, and the QOS of all jobs, where a workload has none."""
 TIER = 2.0**32
 """Above any priority, which has 32 bits."""
-MIN_RUN_S = 1e-6
-"""Shortest task, s, whose start and end are never rounded to one instant."""
 FACTORS = ("age", "fair_share", "job_size", "partition", "qos")
 
 
@@ -167,12 +165,11 @@ class Priorities:
             (columns.job_min_tasks == columns.job_n_tasks).all()
             and len(columns.stage_job) == len(width)
             and not len(world.cluster.outages)
-            and not len(columns.attempt_s)
+            and not world.fails
         )
         registers[record.LAGS] = bool(world.cluster.launch)
         # deferred ends are told apart by their times
-        takes_time = columns.run_duration.min(initial=np.inf) > MIN_RUN_S
-        self.can_defer = takes_time and not world.cluster.launch
+        self.can_defer = world.takes_time and not world.cluster.launch
         self._is_rigid = bool(registers[record.RIGID])
         self._kernels: Any = kernels
         no_events, self._no_times = np.zeros(0, dtype=np.int32), np.zeros(0)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, islice
 from types import ModuleType
 from typing import Any, Literal
 
@@ -18,7 +20,8 @@ import numpy as np
 from policies import registry
 from policies.base import Policy
 from policies.check.unknown import differences, instants, recurring
-from policies.knows import Knows
+from policies.knows import OMNISCIENT
+from policies.views import UndeclaredError
 from sim.base.errors import InputError, SimError
 from sim.check import invariants
 from sim.check.broken import BrokenRuleError
@@ -51,10 +54,24 @@ _TRUTHS = {
 }
 """Columns of the world with the truth of each quantity of `Knows`."""
 
-_OMNISCIENT = Knows(**dict.fromkeys(_TRUTHS, "true"))  # type: ignore[arg-type]
-
 World = tuple[str, Workload, Cluster]
 _SITE = "machines with GPUs and partitions"
+
+
+class _HiddenError(Exception):
+    """A run that ends where the policy reads a column that it does not know."""
+
+
+@contextmanager
+def _calling(call: str, file: str | None) -> Iterator[None]:
+    """Tell an error of a policy's view from others (`sim.check.subject.called`)."""
+    try:
+        with called(call, file):
+            yield
+    except BrokenRuleError as broken:
+        if isinstance(broken.__cause__, UndeclaredError):
+            raise _HiddenError(str(broken)) from broken
+        raise
 
 
 @dataclass(frozen=True)
@@ -74,21 +91,22 @@ class PolicySubject:
     def rules(self) -> Iterator[str]:
         """Yield the sentences of broken rules, the first few."""
         self._check_class()
-        broken = 0
         own = (self._invariants(), self._records(), self._lost_outputs(), self._preempted())
-        for rules in (*own, self._unknown()):
-            for sentence in rules:
-                yield sentence
-                broken += 1
-                if broken == MAX_BROKEN:
-                    return
+        sentences = chain(*own, self._unknown())
+        try:
+            yield from islice(sentences, MAX_BROKEN)
+        except _HiddenError as hidden:  # no other rule tells more
+            yield str(hidden)
 
     def fingerprint(self) -> str:
         """Return a digest of its runs, each by a policy that is built anew."""
-        runs = [
-            digest_result(self._run(self._build(), workload, cluster, label))
-            for label, workload, cluster in self._worlds()[:2]
-        ]
+        try:
+            runs = [
+                digest_result(self._run(self._build(), workload, cluster, label))
+                for label, workload, cluster in self._worlds()[:2]
+            ]
+        except _HiddenError as hidden:
+            raise BrokenRuleError(str(hidden)) from hidden
         return hashlib.sha256("".join(runs).encode()).hexdigest()
 
     @cached_property
@@ -208,7 +226,7 @@ class PolicySubject:
         """Check that starts are the same if what it declares not to know is changed."""
         policy = self._build()
         for quantity, columns in _TRUTHS.items():
-            source = getattr(policy.knows, quantity)
+            source = getattr(policy.may_know, quantity)
             if source != "true" and (where := self._sees(policy, quantity)):
                 yield (
                     f"declares {quantity}={source!r}, and {where}: it reads what it does not "
@@ -217,12 +235,12 @@ class PolicySubject:
 
     def _sees(self, policy: Policy, quantity: str) -> str:
         """Return where starts change with the true values of one quantity; "" for nowhere."""
-        blind = replace(_OMNISCIENT, **{quantity: getattr(policy.knows, quantity)})
+        blind = replace(OMNISCIENT, **{quantity: getattr(policy.may_know, quantity)})
         for seed in (0, 1):
             for label, workload, cluster in self._learning_worlds(seed, quantity):
                 result = self._run(policy, workload, cluster, label)
                 for instant_s in instants(result):
-                    with called(f"a run of {label} with other {quantity}", self.file):
+                    with _calling(f"a run of {label} with other {quantity}", self.file):
                         n = differences(result, policy, blind, instant_s)
                     if n:
                         return (
@@ -248,7 +266,7 @@ class PolicySubject:
         where: str,
         record: Literal["jobs", "tasks"] = "tasks",
     ) -> Result:
-        with called(f"a run of {where}", self.file):
+        with _calling(f"a run of {where}", self.file):
             return simulate(workload, cluster, policy, seed=7, record=record)
 
 
@@ -256,7 +274,8 @@ def undeclared(policy: Policy) -> tuple[str, ...]:
     """Return the quantities of `Knows` whose truth a policy reads, but does not declare.
 
     It runs on small worlds, and again where only that truth is another: a finding is certain, and
-    nothing found is no proof.
+    nothing found is no proof. One that reads a column that it does not know has none: its runs fail
+    (`policies.views`).
 
     Raises
     ------
@@ -264,8 +283,11 @@ def undeclared(policy: Policy) -> tuple[str, ...]:
         If a run of it fails.
     """
     subject = PolicySubject(type(policy))
-    unknown = [name for name in _TRUTHS if getattr(policy.knows, name) != "true"]
-    return tuple(name for name in unknown if subject._sees(policy, name))
+    unknown = [name for name in _TRUTHS if getattr(policy.may_know, name) != "true"]
+    try:
+        return tuple(name for name in unknown if subject._sees(policy, name))
+    except _HiddenError:
+        return ()
 
 
 def subjects(module: ModuleType, options: Options) -> list[Subject]:

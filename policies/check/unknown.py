@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from policies.knows import Knows
+from policies.views import SECONDS
 from sim.base.arrays import F8
 from sim.check.record import Record, plan_of
 from sim.engine.plan import Scheduler
@@ -21,7 +22,6 @@ from sim.result import Result
 from sim.simulation import simulate
 from sim.workload.workload import Workload
 
-SECONDS = ("mean_task_s", "compute_s", "agg_compute_s")
 TEMPLATES = ("a", "b", "c", "")
 USERS = ("u", "v")
 

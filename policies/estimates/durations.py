@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -32,9 +33,15 @@ class Truth:
     """The true mean of each stage, for oracles."""
 
     def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+
+    @cached_property
+    def _mean_s(self) -> F8:
+        """Means by stage; read on first use, because a policy may turn out to need none."""
+        columns = self._columns
         is_uniform = columns.stage_min_s == columns.stage_max_s
         mean_s = columns.stage_work / columns.stage_n_tasks
-        self._mean_s = np.where(is_uniform, columns.stage_max_s, mean_s)
+        return np.where(is_uniform, columns.stage_max_s, mean_s)
 
     def expect(self, stages: I8, now: float = 0.0) -> F8:
         """See `Durations`."""

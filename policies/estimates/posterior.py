@@ -36,6 +36,7 @@ class Posterior:
         self._learns = priors is not None
         self._priors = priors or Priors(world.columns.features)
         self._refine: Callable[..., tuple[int, int]] | None = None
+        self._log_spread = world.once_ended(log_spread)
         plan.set_stages(expected_s=first_guess_s)
 
     def _start(self) -> Callable[..., tuple[int, int]]:
@@ -50,7 +51,7 @@ class Posterior:
             "stage_job": columns.stage_job,
             "job_stage0": columns.job_stage0,
             "size": columns.stage_n_tasks,
-            "log_spread": log_spread(columns),
+            "log_spread": self._log_spread.values,
             "constants": np.array(constants),
         }
         live = {name: view[name] for name in ("stage_left", "stage_started", "stage_done_work")}

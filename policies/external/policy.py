@@ -14,7 +14,7 @@ from policies.base import Policy
 from policies.external.client import Columns, Heads
 from policies.external.process import SchedulerProcess
 from policies.external.protocol import COLUMNS, PLAN_COLUMNS, TIMER, VERSION, Fact, facts_schema
-from policies.knows import Knows
+from policies.knows import Knows, Source
 from policies.registry import register
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError, PolicyError
@@ -66,9 +66,10 @@ class External(Policy):
 
     @property
     def knows(self) -> Knows:
-        """Requests, and durations if it is told."""
+        """Requests and limits, and durations if it is told."""
         declared: Literal["declared"] = "declared"
-        return Knows(self.durations, declared, values=declared, deadlines=declared)
+        durations: Source = "true" if self.durations == "true" else declared
+        return Knows(durations, declared, values=declared, deadlines=declared)
 
     def prepare(self, world: World, plan: Plan) -> _Conversation:
         """Start the program, tell it of the cluster, and take its first answer."""
@@ -139,9 +140,11 @@ class _Conversation:
         self._defaults = _defaults(len(columns.resources))
         self._n_bytes = tuple(defaults.nbytes for defaults in self._defaults)  # of a fact
         n_tasks = columns.job_n_tasks.astype(np.int32)
-        job_work, stage_work = columns.job_work, columns.stage_work
-        if policy.durations != "true":
-            job_work, stage_work = np.full(len(job_work), np.nan), np.full(len(stage_work), np.nan)
+        if policy.knows.durations == "true":
+            job_work, stage_work = columns.job_work, columns.stage_work
+        else:
+            job_work = np.full(len(n_tasks), np.nan)
+            stage_work = np.full(len(columns.stage_job), np.nan)
         job_numbers = np.column_stack([n_tasks, columns.job_user, columns.job_queue])
         job_values = [columns.job_priority, columns.job_deadline, columns.job_requested, job_work]
         self._tables = (

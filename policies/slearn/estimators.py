@@ -62,7 +62,7 @@ class Jobs:
         sizes = np.diff(columns.stage_task0)
         self.stage0: list[int] = columns.job_stage0.tolist()
         self.n_tasks: list[int] = sizes.tolist()
-        self._work: list[float] = columns.stage_work.tolist()
+        self._mean_s: list[float] = world.once_ended(mean_task_s).values.tolist()
         self._submit: list[float] = columns.job_submit.tolist()
         has_parents = (columns.stage_n_barrier + columns.stage_n_o2o) > 0
         source_rows = np.where(has_parents, len(has_parents), np.arange(len(has_parents)))
@@ -81,7 +81,7 @@ class Jobs:
 
     def mean_task_s(self, stage: int) -> float:
         """Return the mean task duration of a stage that has ended, s."""
-        return self._work[stage] / self.n_tasks[stage]
+        return self._mean_s[stage]
 
     def normalised_jct(self, job: int, now: float) -> float:
         """Return the completion time over (size / usable slots) of a job that ends now.
@@ -90,6 +90,12 @@ class Jobs:
         """
         work = self._done_work.item(job)
         return (now - self._submit[job]) * self.slots[job] / work if work > 0 else math.nan
+
+
+def mean_task_s(columns: Columns) -> F8:
+    """Return the mean task duration of each stage, (G,) s."""
+    mean_s: F8 = columns.stage_work / columns.stage_n_tasks
+    return mean_s
 
 
 def usable_slots(columns: Columns, cluster: Cluster) -> I8:

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policies.estimates.timeline import replay
+from policies.slearn.estimators import mean_task_s
 from policies.slearn.thin import ThinLimit
 from sim.base.arrays import F8, I4, Mask
 from sim.engine.plan import Batch, Event, Plan, World
+from sim.workload.columns import Columns
 from sim.workload.history import DAY_S, NAMES, Features
 from sim.workload.tables import values
 
@@ -22,6 +24,10 @@ LONGEST_DAYS = 14.0
 
 Statistic = Literal["utility", "median", "quantile", "mean"]
 Learns = Literal["task", "total"]
+
+
+def _work_s(columns: Columns) -> F8:
+    return columns.stage_work
 
 
 class Placing(NamedTuple):
@@ -58,7 +64,7 @@ class Placing(NamedTuple):
         leaked = columns.features.every_nth_job(leak_every)
         inputs = {
             "job_stage0": columns.job_stage0,
-            "mean_s": columns.stage_work / (columns.stage_n_tasks if learns == "task" else 1),
+            "mean_s": world.once_ended(mean_task_s if learns == "task" else _work_s).values,
             "leaks": np.isin(columns.stage_job, list(leaked)),
             "threshold": thresholds,
         }

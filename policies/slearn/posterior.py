@@ -12,7 +12,9 @@ from policies.estimates.priors import UNKNOWN, Priors
 from policies.estimates.weights import SHORTEST_S
 from policies.slearn.pilots import Pilots, n_pilots
 from sim.base import maths
+from sim.base.arrays import F8
 from sim.engine.plan import World
+from sim.workload.columns import Columns
 
 MAX_PERCENT = 3
 """SLearn's initial ratio (NSDI 2022, §5.1.2)."""
@@ -138,15 +140,7 @@ class Spread:
         from policies.slearn.kernels import pilots  # numba is loaded where a kernel runs
         from sim.base.jit import compiled
 
-        columns = world.columns
-        first, sizes = columns.stage_task0[:-1], np.diff(columns.stage_task0)
-        mean = columns.stage_work / sizes
-        deviation = columns.task_duration - np.repeat(mean, sizes)
-        variance = np.add.reduceat(deviation * deviation, first) / np.maximum(sizes - 1, 1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            squared = variance / mean**2
-        squared[(sizes < 2) | (mean == 0)] = np.nan
-        self._squared_cv: list[float] = squared.tolist()
+        self._squared_cv: list[float] = world.once_ended(squared_cv).values.tolist()
         self._arrays = priors.group, np.zeros((priors.n_groups, 2))
         self._add: Callable[..., None] = compiled(pilots.add_spread, *self._arrays, 0, 0.0)
         bounds = maths.log(thresholds)
@@ -166,3 +160,18 @@ class Spread:
         Further arguments are those of `policies.slearn.kernels.pilots.choose_n_pilots`.
         """
         return self._choose(*self._known, stage, *numbers)
+
+
+def squared_cv(columns: Columns) -> F8:
+    """Return the squared coefficient of variation of each stage's task durations, (G,).
+
+    NaN for stages of one task or of zero length.
+    """
+    first, sizes = columns.stage_task0[:-1], np.diff(columns.stage_task0)
+    mean = columns.stage_work / sizes
+    deviation = columns.task_duration - np.repeat(mean, sizes)
+    variance = np.add.reduceat(deviation * deviation, first) / np.maximum(sizes - 1, 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squared: F8 = variance / mean**2
+    squared[(sizes < 2) | (mean == 0)] = np.nan
+    return squared

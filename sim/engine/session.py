@@ -23,7 +23,7 @@ from sim.engine.kernels.release import CANCELLED_JOB, REJECTED, TIMED_OUT
 from sim.engine.kernels.run import bind_variant
 from sim.engine.layout import lay_out
 from sim.engine.layout.tasks import update_tasks
-from sim.engine.plan import Batch, Event, Plan, Scheduler, State, World
+from sim.engine.plan import Batch, Event, Plan, Scheduler, State, World, seen_by
 from sim.engine.record import LimitsSet, Run
 from sim.workload.workload import Workload
 
@@ -174,7 +174,8 @@ def begin_run(
     shape = (len(columns.job_submit) if takes_whole else 1, len(columns.resources) + takes_whole)
     views["whole"] = np.zeros(shape, dtype=np.int64)
     views["free"] = np.zeros((cluster.n_machines, len(cluster.resources) + takes_whole), np.int64)
-    world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
+    whole = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
+    world = seen_by(policy, whole)
     plan.pinned = state
     memory = policy.begin(world, plan)
     events = policy.events & plan.events
@@ -217,7 +218,7 @@ def instants(
             counts[layout.DEFERRED] = _checked_deferred(deferred, can_defer)
         changed, limited = plan.take_changed(), plan.take_limited()
         for tasks in plan.take_changed_tasks():
-            update_tasks(world.columns, plan, tasks, arrays)
+            update_tasks(world.whole, plan, tasks, arrays)
         if limited:
             limits.append((now, *limited))
         code = run(state, changed, len(changed))

@@ -117,7 +117,7 @@ class Observer:
                 columns.job_n_tasks,
                 columns.job_priority,
                 np.nan_to_num(columns.job_deadline, nan=NO_DEADLINE_S),
-                columns.job_work,
+                columns.job_work if form.durations == "true" else np.zeros(n_jobs),
                 np.maximum.reduceat(share, columns.job_stage0[:-1]) if n_jobs else share,
             ]
         )

@@ -29,7 +29,7 @@ def policy_help(options: Options, name: str) -> str:
     policy = _policy(options, name)
     values = {field.name: getattr(policy, field.name) for field in dataclasses.fields(policy)}
     means, hints = meanings(type(policy)), type_hints(type(policy))
-    lines = [f"policy={name}  {options.summary('policy', name)}", f"  knows {policy.knows}"]
+    lines = [f"policy={name}  {options.summary('policy', name)}", f"  knows {policy.may_know}"]
     lines += [_parameter("policy", key, value, means, hints) for key, value in values.items()]
     return "\n".join([*lines, ""])
 
@@ -38,7 +38,7 @@ def policy_summary(options: Options, name: str) -> str:
     """Return the summary of a policy's option, and how the policy knows durations, if it does."""
     summary = options.summary("policy", name)
     try:
-        source = _policy(options, name).knows.durations
+        source = _policy(options, name).may_know.durations
     except InputError:  # a user's module that can't be imported: the rest of the list is of use
         return summary
     return summary if source == "nothing" else f"{summary} [{source} durations]"

@@ -11,7 +11,7 @@ import numpy as np
 import sim
 from sim.base.arrays import I4
 from sim.base.errors import InputError
-from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, Scheduler, World
+from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, Scheduler, World, seen_by
 from sim.engine.plan.rows import rows_of
 from sim.result import Result
 from sweep.driver.one_cell import plan_cell
@@ -81,6 +81,9 @@ class _Watched:
     @property
     def events(self) -> Event:
         return self.policy.events
+
+    def restrict(self, world: World) -> World:
+        return seen_by(self.policy, world)
 
     def begin(self, world: World, plan: Plan) -> object:
         n = len(plan.jobs["key"])

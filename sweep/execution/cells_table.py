@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 import policies
+from policies.knows import OMNISCIENT
 from sim.base import columns
 from sim.base.masking import mask, mask_under
 from sim.base.text import single_line
@@ -125,10 +126,11 @@ def _knowledge(
     undeclared: Mapping[str, Sequence[str]], policy: Mapping[str, Any]
 ) -> tuple[str | None, bool]:
     """Return a policy's knowledge of durations, and whether it is an oracle."""
-    if policy["name"] in undeclared:
-        return UNDECLARED, True
     built = build_policy(policy)
-    return (built.knows.durations, built.knows.is_oracle) if built else (None, False)
+    knows = built.may_know if built else None
+    if policy["name"] in undeclared and knows != OMNISCIENT:
+        return UNDECLARED, True
+    return (knows.durations, knows.is_oracle) if knows else (None, False)
 
 
 def parts(prepared: PreparedGrid, table: pa.Table) -> Iterator[pa.Table]:

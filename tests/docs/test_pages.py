@@ -22,6 +22,7 @@ PAGES = (
     pytest.param("your_own_metric.md", marks=pytest.mark.long),
     pytest.param("external_scheduler.md", marks=pytest.mark.long),
     pytest.param("training.md", marks=pytest.mark.long),
+    pytest.param("graph_network.md", marks=pytest.mark.long),
     pytest.param("a_policy_from_a_loop.md", marks=pytest.mark.long),
     pytest.param("where_does_it_lose.md", marks=pytest.mark.long),
     pytest.param("targets.md", marks=pytest.mark.long),

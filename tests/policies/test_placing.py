@@ -8,6 +8,7 @@ import pytest
 import policies
 import sim
 from sim.check import invariants
+from sim.engine.plan import World
 from tests.policies.small import job
 
 KINDS = [
@@ -44,7 +45,7 @@ def test_fgd_may_know_the_frequent_types_alone():
     half, odd = {"cpu": 1, "gpu": 0.5}, {"cpu": 1, "gpu": 0.9}
     jobs = [job(f"j{i}", 0, [1.0], half) for i in range(9)] + [job("odd", 0, [1.0], odd)]
     cluster = sim.Cluster.mixed([{"cpu": 20, "devices": {"gpu": 9}}])
-    world = type("World", (), {"columns": sim.Workload.from_jobs(jobs).columns, "cluster": cluster})
+    world = World(sim.Workload.from_jobs(jobs).columns, cluster, 0, {})
     mix_by_share = {
         p: policies.build("fgd", popular=p).choice(world).mix for p in (0.0, 0.9, 0.95, 1.0)
     }

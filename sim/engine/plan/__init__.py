@@ -8,6 +8,7 @@ anything is placed at that instant, and may change the plan for the jobs it name
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
 from sim.engine.plan.replan import Depth, Replan
 from sim.engine.plan.rows import are_plain, misfit, rows_of
 from sim.engine.plan.state import State
-from sim.engine.plan.world import Batch, Event, World
+from sim.engine.plan.world import Batch, Ended, Event, World
 
 __all__ = [
     "NO_LIMIT",
@@ -31,6 +32,7 @@ __all__ = [
     "Choice",
     "Depth",
     "Device",
+    "Ended",
     "Event",
     "Fit",
     "Learning",
@@ -49,6 +51,7 @@ __all__ = [
     "Victims",
     "WhenPreempted",
     "World",
+    "seen_by",
 ]
 
 
@@ -433,3 +436,9 @@ class Scheduler(Protocol):
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Change `plan` at one instant, after a batch of events."""
+
+
+def seen_by(policy: Scheduler, world: World) -> World:
+    """Return the world as a scheduler sees it: what its ``restrict`` makes of it, if it has one."""
+    restrict: Callable[[World], World] | None = getattr(policy, "restrict", None)
+    return world if restrict is None else restrict(world)

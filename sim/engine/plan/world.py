@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4
@@ -30,6 +32,10 @@ class Event(IntFlag):
     REFINED = 256  #: more is known of a job (`sim.engine.plan.learning`)
 
 
+MIN_RUN_S = 1e-6
+"""Shortest task, s, whose start and end are never rounded to one instant."""
+
+
 @dataclass(frozen=True)
 class World:
     """Read-only view of a run for its policy.
@@ -40,8 +46,8 @@ class World:
     Attributes
     ----------
     columns : Columns
-        The workload as read-only arrays (see `sim.workload.columns.Columns`). A policy that
-        declares no knowledge of durations must not read ``task_duration`` or sums of it.
+        The workload as read-only arrays (see `sim.workload.columns.Columns`). A policy reads a
+        view of it (`policies.views`): columns that it does not declare to know raise.
     cluster : Cluster
         The simulated cluster.
     seed : int
@@ -66,6 +72,29 @@ class World:
     cluster: Cluster
     seed: int
     view: Mapping[str, NDArray[Any]]
+    truth: Columns | None = field(default=None, repr=False)  # of which `columns` is a view, if any
+
+    def once_ended(self, compute: Callable[[Columns], F8]) -> Ended:
+        """Return a number of each stage, (G,), that follows from true durations, as it ends.
+
+        It is computed of all columns before the run, and known of a stage after its end.
+        """
+        return Ended(compute(self.whole))
+
+    @property
+    def fails(self) -> bool:
+        """True if tasks of the workload fail; not when, and which."""
+        return len(self.whole.attempt_s) > 0
+
+    @property
+    def takes_time(self) -> bool:
+        """True if no task starts and ends at one instant of the clock (`MIN_RUN_S`)."""
+        return bool(self.whole.run_duration.min(initial=math.inf) > MIN_RUN_S)
+
+    @property
+    def whole(self) -> Columns:
+        """All columns, for the engine and its mixes of demands, which leave out refused jobs."""
+        return self.columns if self.truth is None else self.truth
 
     def rng(self, purpose: str) -> Stream:
         """Return the counter-based random stream of this (seed, purpose)."""
@@ -98,3 +127,27 @@ class Batch(NamedTuple):
         """Return the rows of the events of one kind."""
         picked: I4 = self.row[self.kind == int(kind)]
         return picked
+
+
+class Ended:
+    """A number of each stage that is known once the stage has ended (`World.once_ended`).
+
+    Attributes
+    ----------
+    column : (G,) float64
+        The numbers, read-only; NaN of a stage that has not ended, or whose end was not taken.
+    values : (G,) float64
+        The numbers of all stages. For code that reads one as the stage ends, and can't afford a
+        step for each batch: a view does not hold it to that, but the check of policies does.
+    """
+
+    def __init__(self, values: F8) -> None:
+        self.values = values
+        self._column = np.full(len(values), np.nan)
+        self.column = self._column.view()
+        self.column.setflags(write=False)
+
+    def take(self, batch: Batch) -> None:
+        """Take the stages whose ends are in a batch."""
+        stages = batch.rows(Event.STAGE_DONE)
+        self._column[stages] = self.values[stages]

@@ -30,12 +30,16 @@ class Found:
 def anneal(
     start: Found,
     bounds: Bounds,
-    loss: Callable[[Jobs], float],
+    loss: Callable[[Jobs, float], float],
     n: int,
     rng: Stream,
     is_over: Callable[[], bool],
 ) -> Found:
-    """Search from an instance, with `n` changes; return the worst that was met."""
+    """Search from an instance, with `n` changes; return the worst that was met.
+
+    What the loss of an instance must reach to be accepted is drawn before it is known, so that
+    `loss` need not be exact below.
+    """
     current = worst = start
     for k in range(n):
         if is_over():
@@ -46,9 +50,9 @@ def anneal(
             jobs = change(jobs, bounds, rng)
         if jobs is current.jobs:
             continue
-        new = Found(jobs, loss(jobs))
-        gain = new.loss - current.loss
-        if gain >= 0 or rng.uniform() < math.exp(max(gain, -1e3 * temperature) / temperature):
+        accepted = current.loss + temperature * math.log(max(rng.uniform(), 1e-300))
+        new = Found(jobs, loss(jobs, accepted))
+        if new.loss >= accepted:
             current = new
         if current.loss > worst.loss:
             worst = current

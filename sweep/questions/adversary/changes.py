@@ -92,8 +92,9 @@ def _scaled(durations: list[float], factor: float, bounds: Bounds) -> list[float
 def _longer(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
     """Scale the durations of a stage; a limit of its job with them."""
     i, s = _stage(jobs, rng)
-    factor = _factor(rng)
     before = jobs[i]["stages"][s]["durations_s"]
+    # now and then to the shortest one, which costs next to nothing
+    factor = _factor(rng) if rng.uniform() < 0.7 else bounds.low_s / max(before[0], bounds.low_s)
     changed = with_stage(jobs, i, s, durations_s=_scaled(before, factor, bounds))
     limit_s = jobs[i].get("requested_s")
     if limit_s:
@@ -153,12 +154,15 @@ def _squeeze(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
 
 
 def _copy(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
-    """Add a copy of a job."""
-    if len(jobs) >= bounds.n_jobs:
+    """Add a copy of a job, or several."""
+    room = bounds.n_jobs - len(jobs)
+    if room < 1:
         return _drop(jobs, bounds, rng)
-    names = {job["job_id"] for job in jobs}
-    name = next(f"job-{k}" for k in range(len(jobs) + 1) if f"job-{k}" not in names)
-    return shifted([*jobs, {**jobs[_pick(rng, len(jobs))], "job_id": name}])
+    taken = {job["job_id"] for job in jobs}
+    free = (name for k in range(2 * bounds.n_jobs) if (name := f"job-{k}") not in taken)
+    job = jobs[_pick(rng, len(jobs))]
+    n = 1 if rng.uniform() < 0.7 else 1 + _pick(rng, room)
+    return shifted([*jobs, *({**job, "job_id": next(free)} for _ in range(n))])
 
 
 def _drop(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
@@ -181,11 +185,10 @@ def _demand(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
         return jobs
     name = names[_pick(rng, len(names))]
     largest = bounds.largest[name]
-    shares = (rng.uniform(), 1.0, 0.5, 0.51, 0.0 if len(names) > 1 else 1.0)
-    demand[name] = round(largest * shares[_pick(rng, len(shares))], 4)
+    demand[name] = round(largest * _share(rng, 0.0 if len(names) > 1 else 1.0), 4)
     if not any(demand.values()):
         return jobs
-    return with_stage(jobs, i, s, demand=demand)
+    return _each_alike(jobs, i, s, rng, demand=demand)
 
 
 def _edge(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
@@ -217,11 +220,138 @@ def _split(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
     return with_job(jobs, i, stages=[*stages, copy])
 
 
+def _share(rng: Stream, none: float) -> float:
+    """Draw a share of a machine: any, so that some number fits at once or just not, or `none`."""
+    part = 1 / (2 + _pick(rng, MAX_PARTS - 1))
+    shares = (rng.uniform(), 1.0, none, part, part + HAIR, 1 - part, 1 - part + HAIR)
+    return shares[_pick(rng, len(shares))]
+
+
+def _each_alike(jobs: Jobs, i: int, s: int, rng: Stream, **changed: Any) -> Jobs:
+    """Change a stage, and in half of the cases all of its job with the same demand."""
+    stages = jobs[i]["stages"]
+    demand = stages[s]["demand"]
+    if rng.uniform() < 0.5:
+        return with_stage(jobs, i, s, **changed)
+    like = [{**stage, **changed} if stage["demand"] == demand else stage for stage in stages]
+    return with_job(jobs, i, stages=like)
+
+
+def _repeat(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
+    """Add copies of a part of a job: a stage, or it and its children, with the edges inside."""
+    i, s = _stage(jobs, rng)
+    stages = jobs[i]["stages"]
+    part = [stages[s]]
+    if rng.uniform() < 0.7:
+        part += [stage for stage in stages if stages[s]["name"] in stage["parents"]]
+    if is_rigid(jobs[i]):
+        return jobs
+    return with_job(jobs, i, stages=stages + _copies(stages, part, bounds, rng))
+
+
+def _double(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
+    """Add a copy of all stages of a job, with demands of which twice as many fit at once."""
+    i, _ = _stage(jobs, rng)
+    stages = jobs[i]["stages"]
+    if is_rigid(jobs[i]):
+        return jobs
+    halved = [{**stage, "demand": _halved(stage["demand"], bounds)} for stage in stages]
+    return with_job(jobs, i, stages=halved + _copies(halved, halved, bounds, rng))
+
+
+def _halved(demand: dict[str, float], bounds: Bounds) -> dict[str, float]:
+    """Return a demand with half of each amount of which several fit on a machine."""
+    return {
+        name: round(value / 2, 4) if value <= bounds.largest.get(name, 0.0) / 2 else value
+        for name, value in demand.items()
+    }
+
+
+def _copies(
+    stages: list[dict[str, Any]], part: list[dict[str, Any]], bounds: Bounds, rng: Stream
+) -> list[dict[str, Any]]:
+    """Return copies of a part of a job's stages, as many as are drawn.
+
+    The first stage of a copy waits for what the part's first waits for, or for a stage of the copy
+    before. Each copy may be a little shorter than the one before, and its demands those of the next
+    resources.
+    """
+    n_most = (MAX_STAGES - len(stages)) // len(part)
+    if not n_most:
+        return []
+    n_copies = 1 + _pick(rng, n_most)
+    behind = _pick(rng, 1 + len(part)) - 1  # the stage of the copy before to wait for, -1 for none
+    taper = TAPERS[_pick(rng, len(TAPERS))]
+    is_turned = rng.uniform() < 0.3
+    taken = {stage["name"] for stage in stages}
+    free = (name for k in range(2 * MAX_STAGES) if (name := f"s{k}") not in taken)
+    copies: list[dict[str, Any]] = []
+    for _ in range(n_copies):
+        names = {stage["name"]: next(free) for stage in part}
+        copy = []
+        for k, stage in enumerate(part):
+            parents = {names.get(p, p): kind for p, kind in stage["parents"].items()}
+            if k == 0 and behind >= 0:
+                parents = {part[behind]["name"]: EDGE_KINDS[0]}
+            shorter = _scaled(stage["durations_s"], taper, bounds)
+            demand = _turned(stage["demand"], bounds) if is_turned else stage["demand"]
+            own = {"name": names[stage["name"]], "parents": parents, "demand": demand}
+            copy.append({**stage, **own, "durations_s": shorter})
+        copies += copy
+        part = copy
+    return copies
+
+
+def _turned(demand: dict[str, float], bounds: Bounds) -> dict[str, float]:
+    """Return a demand with each share of a resource at the next one."""
+    names = [name for name in bounds.largest if name in demand]
+    shares = [demand[name] / bounds.largest[name] if bounds.largest[name] else 0 for name in names]
+    turned = zip(names, shares[-1:] + shares[:-1], strict=True)
+    return demand | {name: round(share * bounds.largest[name], 4) for name, share in turned}
+
+
+def periodic(jobs: Jobs, bounds: Bounds, rng: Stream) -> Jobs:
+    """Return jobs of which one is copies of a part of one to three stages.
+
+    A construction that is bad by a multiple repeats a part which is not bad alone, so that no
+    change of a single stage leads there. Tasks are long or short, and demands such that some number
+    of tasks fits at once, or just not.
+    """
+    i, s = _stage(jobs, rng)
+    if is_rigid(jobs[i]):
+        return jobs
+    part: list[dict[str, Any]] = []
+    long_s = bounds.low_s * SPREAD
+    for k in range(1 + _pick(rng, 3)):
+        parents = {part[-1]["name"]: EDGE_KINDS[0]} if part and rng.uniform() < 0.75 else {}
+        n = 1 if rng.uniform() < 0.75 else 1 + _pick(rng, bounds.n_tasks)
+        length_s = (long_s, long_s, 2 * bounds.low_s)[_pick(rng, 3)]
+        stage = {**jobs[i]["stages"][s], "name": f"s{k}", "parents": parents}
+        stage["durations_s"] = [length_s] * n
+        used = [name for name in bounds.largest if name in stage["demand"]]
+        if used:
+            shares = {name: _share(rng, 0.0) if rng.uniform() < 0.7 else 0.0 for name in used}
+            if not any(shares.values()):
+                shares[used[_pick(rng, len(used))]] = _share(rng, 1.0)
+            drawn = {name: round(bounds.largest[name] * shares[name], 4) for name in used}
+            stage["demand"] = stage["demand"] | drawn
+        part.append(stage)
+    job = {**jobs[i], "stages": part + _copies(part, part, bounds, rng)}
+    own = fit_gang(job)
+    return shifted([own]) if rng.uniform() < 0.5 else with_job(jobs, i, **own)
+
+
 MAX_STAGES = 24
 """Largest number of stages of a job."""
+MAX_PARTS = 12
+"""Largest number of tasks that a demand lets run at once."""
+HAIR = 0.01
+"""Share of a machine by which a demand that should not fit is too large."""
+TAPERS = (1.0, 0.99, 1 / 0.99)
+"""Lengths of a copy, over that of the part that is copied."""
 Change = Callable[[Jobs, Bounds, Stream], Jobs]
 _POOL: tuple[Change, ...] = (
     *(_longer, _longer, _like, _limit, _wider, _arrive, _arrive, _squeeze),
-    *(_copy, _drop, _edge, _split),
+    *(_copy, _drop, _edge, _split, _repeat, _repeat),
 )
-_MACHINES: tuple[Change, ...] = (*_POOL, _demand, _demand, _demand)
+_MACHINES: tuple[Change, ...] = (*_POOL, _demand, _demand, _demand, _double)

@@ -13,7 +13,7 @@ from sim.base.random import stream
 from sim.metrics import metric as look_up
 from sweep.driver.worlds import World, build_named
 from sweep.questions.adversary.anneal import Found, anneal
-from sweep.questions.adversary.changes import bounds_of
+from sweep.questions.adversary.changes import Bounds, bounds_of, periodic
 from sweep.questions.adversary.duel import Duel
 from sweep.questions.adversary.instances import Jobs, to_jobs
 from sweep.questions.adversary.shrink import shrink
@@ -121,14 +121,7 @@ def search(question: Question) -> Loss:
     starts = _starts(question, is_over)
     best, duel = starts[0]
     drawn = best.loss
-    n_before = sum(other.n_runs for _, other in starts)
-    n_each = max(0, (question.evaluations - n_before) // len(starts))
-    for k, (start, own) in enumerate(starts):
-        bounds = bounds_of(start.jobs, own.world.cluster, question.jobs, question.tasks)
-        rng = stream(question.seed, f"adversary {k}")
-        worst = anneal(start, bounds, own.loss, n_each, rng, is_over)
-        if worst.loss > best.loss:
-            best, duel = worst, own
+    best, duel = worst_of(question, starts, is_over)
     is_cut = reached[0]
     threshold = best.loss - (1 - SHOWN) * abs(best.loss)
     jobs = shrink(best.jobs, lambda some: duel.loss(some) >= threshold, is_over)
@@ -146,6 +139,70 @@ def search(question: Question) -> Loss:
         duel,
         question,
     )
+
+
+def worst_of(
+    question: Question, starts: list[tuple[Found, Duel]], is_over: Callable[[], bool]
+) -> tuple[Found, Duel]:
+    """Return the worst instance that is found from some starts, with its duel.
+
+    A third of the evaluations are periodic instances, a third anneal from the worst of all, and the
+    rest from the worst of these.
+    """
+    n = max(0, question.evaluations - sum(own.n_runs for _, own in starts))
+    bounds = [
+        bounds_of(start.jobs, own.world.cluster, question.jobs, question.tasks)
+        for start, own in starts
+    ]
+    tried = _Trial(question.seed, bounds, [own for _, own in starts], is_over)
+    worst = tried.draw([start for start, _ in starts], n // 3)
+    worst = tried.anneal(worst, n // 3, "")
+    best, k = tried.anneal(worst[:1], n - 2 * (n // 3), "again ")[0]
+    return best, starts[k][1]
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """The search from several starts, each with its bounds and its duel."""
+
+    seed: int
+    bounds: list[Bounds]
+    duels: list[Duel]
+    is_over: Callable[[], bool]
+
+    def draw(self, starts: list[Found], n: int) -> list[_Numbered]:
+        """Draw periodic instances from the starts in turn; return the worst of all, as many."""
+        worst = [(start, k) for k, start in enumerate(starts)]
+        rng = stream(self.seed, "adversary parts")
+        for number in range(n):
+            if self.is_over():
+                break
+            k = number % len(starts)
+            jobs = periodic(starts[k].jobs, self.bounds[k], rng)
+            if jobs is starts[k].jobs:
+                continue
+            new = Found(jobs, self.duels[k].loss(jobs, worst[-1][0].loss))
+            if new.loss > worst[-1][0].loss:
+                worst = _sorted([*worst[:-1], (new, k)])
+        return worst
+
+    def anneal(self, first: list[_Numbered], n: int, stage: str) -> list[_Numbered]:
+        """Anneal from each of some instances; return the worst from each, the worst first."""
+        ended = []
+        for i, (start, k) in enumerate(first):
+            rng = stream(self.seed, f"adversary {stage}{i}")
+            loss = self.duels[k].loss
+            worst = anneal(start, self.bounds[k], loss, n // len(first), rng, self.is_over)
+            ended.append((worst, k))
+        return _sorted(ended)
+
+
+_Numbered = tuple[Found, int]
+"""An instance, and the number of the start of which it is made."""
+
+
+def _sorted(instances: list[_Numbered]) -> list[_Numbered]:
+    return sorted(instances, key=lambda pair: -pair[0].loss)
 
 
 def _starts(question: Question, is_over: Callable[[], bool]) -> list[tuple[Found, Duel]]:

@@ -25,10 +25,10 @@ import numpy as np
 
 from policies.base import Policy
 from policies.knows import Knows
+from policies.views import Reader, View
 from sim.base.errors import PolicyError
 from sim.engine.plan import Batch, World
 from sweep.questions.evaluate import messages, plans
-from sweep.questions.evaluate.public import Public
 from sweep.questions.evaluate.seal import seal
 
 MODULE = "candidate"
@@ -101,9 +101,9 @@ def _load(source: str, file: str) -> Policy:
 
 
 def _about(policy: Policy) -> dict[str, Any]:
-    knows = policy.knows
-    if not isinstance(knows, Knows):
-        raise PolicyError(f"knows must be a policies.Knows, not {type(knows).__name__}")
+    if not isinstance(policy.knows, Knows):
+        raise PolicyError(f"knows must be a policies.Knows, not {type(policy.knows).__name__}")
+    knows = policy.may_know
     return {
         "name": str(policy.name or type(policy).__name__),
         "events": int(policy.events),
@@ -120,7 +120,7 @@ def _run(policy: Policy, inbox: int, outbox: int, block: mmap.mmap) -> None:
         n = int(np.prod(shape))
         views[name] = view = np.frombuffer(block, dtype, n, used).reshape(shape)
         used += view.nbytes
-    columns = Public(order["columns"], order["unknown"])
+    columns = _view(policy, order["columns"])
     world = World(columns, order["cluster"], order["seed"], views)
     plan = plans.NotedPlan(*order["sizes"])
     memory = policy.begin(world, plan)
@@ -141,6 +141,14 @@ def _run(policy: Policy, inbox: int, outbox: int, block: mmap.mmap) -> None:
             estimate_s = last
         changes = {"calls": plan.take_calls(), "estimate_s": estimate_s, **plans.moving(plan)}
         _send(outbox, changes)
+
+
+def _view(policy: Policy, known: dict[str, Any]) -> View:
+    """Return the columns that it was sent; the evaluator has left out the others."""
+    for value in known.values():
+        if hasattr(value, "setflags"):
+            value.setflags(write=False)
+    return View(known, Reader(policy.name or type(policy).__name__, policy.may_know))
 
 
 def _describe(error: BaseException, file: str) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from typing import Any, get_args
 import numpy as np
 
 from policies.knows import Knows, Source
+from policies.views import cut
 from sim.base.errors import PolicyError
 from sim.engine.plan import Batch, Event, Plan, World
 from sweep.questions.evaluate import plans
 from sweep.questions.evaluate.candidate import BATCH
 from sweep.questions.evaluate.processes import Budget, CandidateError, Child, Nursery
-from sweep.questions.evaluate.public import cut, hidden
 
 MAX_ANSWER = 2**26
 """Bytes of an answer, beside those that grow with the workload."""
@@ -130,7 +130,6 @@ class Remote:
         child.send(
             {
                 "columns": cut(columns, self.knows),
-                "unknown": hidden(self.knows),
                 "cluster": world.cluster,
                 "seed": world.seed,
                 "views": views,

@@ -224,7 +224,7 @@ class TargetSearches:
             **dict(zip(("value", "value_low", "value_high"), value, strict=True)),
             "is_sure": result.is_sure,
             "is_oracle": policy is not None
-            and (policy.knows.is_oracle or bool(find_undeclared([case.cell.policy]))),
+            and (policy.may_know.is_oracle or bool(find_undeclared([case.cell.policy]))),
             "note": "; ".join(self._notes(case, result)),
             "probes": [
                 _probe(case.machines, n, probe, self._interval(probe))

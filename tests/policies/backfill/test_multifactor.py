@@ -113,7 +113,7 @@ def test_ends_that_wait_for_other_events_change_nothing(monkeypatch, rigid, tree
         starts = [sim.simulate(w, sim.Cluster.slots(SLOTS), ours).job_start]
         n_batches = len(batches)
         with monkeypatch.context() as at_once:
-            at_once.setattr("policies.backfill.priorities.MIN_RUN_S", np.inf)
+            at_once.setattr("sim.engine.plan.world.MIN_RUN_S", np.inf)
             starts.append(sim.simulate(w, sim.Cluster.slots(SLOTS), ours).job_start)
         np.testing.assert_array_equal(*starts)
         assert n_batches < len(batches) - n_batches

@@ -13,6 +13,7 @@ from policies.base import Policy
 from policies.check.unknown import recurring
 from policies.estimates.posterior import LEAST_TASKS, MOST_TASKS, Posterior, log_spread
 from policies.estimates.priors import Priors
+from policies.knows import Knows
 from sim.engine.plan import Batch, Event, Plan, World
 from tests.policies.estimates import priors as plain
 
@@ -25,6 +26,7 @@ class Compared(Policy):
 
     learns: bool = True
     events = Event.JOB_ARRIVED | Event.TIMER
+    knows = Knows(durations="true")  # the plain one reads spreads of stages that run
 
     def prepare(self, world: World, plan: Plan) -> tuple:
         plan.timer_s = 5.0

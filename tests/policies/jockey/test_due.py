@@ -5,12 +5,15 @@ from __future__ import annotations
 import sim
 from policies.base import Policy
 from policies.jockey.control import set_up_queues
+from policies.knows import Knows
 from sim.engine.recording import FirstComeFirstServed
 from sim.evaluators import evaluate
 
 
 class OneOfTheTwo(Policy):
     """The last job has tokens of its own, the others run on spare ones."""
+
+    knows = Knows(deadlines="declared")
 
     def prepare(self, world, plan):
         set_up_queues(world, plan, True)

@@ -8,7 +8,7 @@ import random
 import time
 import numpy as np
 from policies import Knows, Policy, register
-from sim.plan import Event, Plan, World
+from sim.plan import Event, Order, Plan, Queues, World
 
 CALLS = []
 
@@ -54,12 +54,17 @@ BROKEN_POLICIES = {
     "oracle": (
         "",
         "plan.set_jobs(key=jobs.job_work)",
-        "declares durations='nothing'.*job_work.*Knows\\(durations='true'\\)",
+        r"reads world\.columns\.job_work .*Knows\(durations='true'\).*reads=all.*\(\w+\.py:23\)",
+    ),
+    "order": (
+        "",
+        "plan.queues = Queues.make(1, order=Order.REMAINING)",
+        r"declares durations='nothing'.*job_work.*Knows\(durations='true'\)",
     ),
     "deadlines": (
         "",
         "plan.set_jobs(key=np.nan_to_num(jobs.job_deadline, nan=1e9))",
-        "declares deadlines='nothing'",
+        r"reads world\.columns\.job_deadline .*Knows\(deadlines='declared'\)",
     ),
     "stuck": (
         "",

@@ -734,7 +734,7 @@ class AnyMechanism(AnyPlan):
         if self.chooses:
             rng = np.random.default_rng([self.plan_seed, 3])
             machine = Machine.FIRST if self.fit == "pack" else Machine(int(rng.integers(6)))
-            mix = Mix.from_columns(world.columns, world.cluster)
+            mix = Mix.from_columns(world.whole, world.cluster)
             plan.choice = Choice(machine, Device(int(rng.integers(3))), mix)
         return memory
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sim.cluster.cluster import Cluster
 from sim.engine.clock import on_own_clock
-from sim.engine.plan import Batch, Event, Fit, Order, Plan, State, World
+from sim.engine.plan import Batch, Event, Fit, Order, Plan, State, World, seen_by
 from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
 from tests.sim.engine.reference_caps import Capping
@@ -97,7 +97,7 @@ class _Run(
             "stage_started": np.zeros(n_stages, "i4"),
             "stage_done_work": np.zeros(n_stages),
         }
-        self.world = World(c, cluster, seed, self.view)
+        self.world = seen_by(policy, World(c, cluster, seed, self.view))
         self.plan.pinned = state
         self.memory = policy.begin(self.world, self.plan)
         self._init_limits(cluster)

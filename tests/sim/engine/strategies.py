@@ -219,7 +219,7 @@ class AnyPlan(Policy):
         return rng
 
     def fill_packing(self, rng: np.random.Generator, world: World, plan: Plan) -> None:
-        n_tasks = len(world.columns.task_duration)
+        n_tasks = world.columns.n_tasks
         n_stages = len(world.columns.stage_job)
         plan.packing = Packing(
             remaining=float(rng.choice([0.0, 0.2, 2.0])),

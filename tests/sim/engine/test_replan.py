@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import policies
 import sim
 from policies.base import Policy
+from policies.knows import Knows
 from sim.base.errors import InputError
 from sim.cluster.faults import Outages
 from sim.engine.plan import Depth, Event, Order, Queues, Replan
@@ -33,6 +34,7 @@ class AnyReplan(Policy):
     callbacks: bool = False
 
     name: ClassVar[str] = "any-replan"
+    knows = Knows(durations="true")
 
     @property
     def events(self) -> Event:  # type: ignore[override]

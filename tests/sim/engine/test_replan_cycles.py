@@ -12,6 +12,7 @@ import policies
 import sim
 from policies.backfill.cycles import cycle_options
 from policies.base import Policy
+from policies.knows import Knows
 from sim.base.errors import PolicyError
 from sim.engine.plan import Depth, Order, Queues, Replan
 
@@ -23,6 +24,7 @@ class ByHand(Policy):
     options: dict[str, Any] = field(default_factory=dict)
 
     name: ClassVar[str] = "by-hand"
+    knows = Knows(durations="true")
 
     def prepare(self, world, plan):
         plan.queues = Queues.make(1, order=Order.FIFO)

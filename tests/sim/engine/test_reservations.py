@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import sim
 from policies.base import Policy
+from policies.knows import Knows
 from sim.base.errors import InputError, PolicyError
 from sim.cluster.faults import Outages
 from sim.engine.plan import NO_LIMIT, Event, Order, Queues
@@ -59,6 +60,7 @@ class AnyReservations(Policy):
     callbacks: bool = False
 
     name: ClassVar[str] = "any-reservations"
+    knows = Knows(durations="true")
 
     @property
     def events(self) -> Event:  # type: ignore[override]

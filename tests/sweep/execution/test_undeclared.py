@@ -14,7 +14,7 @@ MODULE = """
 from dataclasses import dataclass
 import numpy as np
 from policies import Knows, Policy, register
-from sim.plan import Event, Plan, World
+from sim.plan import Event, Order, Plan, Queues, World
 
 @register("{name}")
 @dataclass(frozen=True)
@@ -31,9 +31,10 @@ class Own(Policy):
 """
 FINE = "plan.set_jobs(key=world.columns.job_submit)"
 DECLARED = "durations='declared'"
-DURATIONS, WORK = ("durations",), "world.columns.job_work"
+DURATIONS, WORK = ("durations",), "world.truth.job_work"
 LIMIT = "np.nan_to_num(world.columns.job_requested, nan=9.0)"
-READS = "plan.set_jobs(key=self.share * world.columns.job_work)"
+READS = "plan.queues = Queues.make(1, order=Order.REMAINING if self.share else Order.KEY)"
+COLUMN = "plan.set_jobs(key=world.columns.job_work)"
 
 
 def own(
@@ -56,7 +57,8 @@ def own(
     ("prepare", "react", "knows", "quantities"),
     [
         (READS, "pass", "", ("durations",)),
-        (FINE, "plan.set_jobs(key=world.columns.job_work)", "", ("durations",)),
+        (FINE, f"plan.set_jobs(key={WORK})", "", ("durations",)),
+        (COLUMN, "pass", "", ()),  # its runs fail
         (READS, "pass", "durations='true'", ()),
         (f"plan.set_jobs(expected_s={LIMIT}); plan.reservations = 1", "pass", DECLARED, ()),
         (
@@ -65,7 +67,7 @@ def own(
             DECLARED,
             DURATIONS,
         ),
-        ("plan.set_jobs(key=world.columns.job_priority)", "pass", "", ("values",)),
+        ("plan.set_jobs(key=world.truth.job_priority)", "pass", "", ("values",)),
         (FINE, "plan.set_jobs(key=-world.view['done_work'])", "", ()),
     ],
 )
@@ -132,3 +134,21 @@ def test_a_sweep_counts_it_as_an_oracle(
     assert "undeclared (own_cheat)" in ran.out
     for words in (("report",), ("list",)):
         assert command.verb(*words).code == 0
+
+
+def test_a_column_that_is_not_declared_fails_a_cell_unless_all_may_be_read(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    (folder / "policy").mkdir(parents=True)
+    own(folder, monkeypatch, "own_peek", FINE, COLUMN)
+    (folder / "policy" / "own_peek.yaml").write_text("# own\nname: own_peek\nmodule: own_peek\n")
+    words = ("policy=own_peek,fifo", "policy.reads=declared,all", "baseline=fifo", "capacity=0.5")
+    ran = command("--config-dir", str(folder), *words)
+    rows = {(row["policy"], row["policy.reads"]): row for row in ran.rows}
+    failed, oracle = (rows["own_peek", reads] for reads in ("declared", "all"))
+    assert "own_peek reads world.columns.job_work" in failed["error_message"]
+    assert not failed["is_oracle"]
+    assert (oracle["knows"], oracle["is_oracle"]) == ("true", True)
+    assert "own_peek" in ran.out
+    assert "knows all durations, would be" in ran.out.replace("\n", " ")

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from sim.workload.workload import Workload
 from sweep.driver.worlds import World
 from sweep.questions.adversary import answer, search, start
 from sweep.questions.adversary.anneal import Found, anneal
-from sweep.questions.adversary.changes import bounds_of, change
+from sweep.questions.adversary.changes import MAX_STAGES, bounds_of, change, periodic
 from sweep.questions.adversary.duel import FAST, Duel
 from sweep.questions.adversary.instances import size, to_jobs, without_stage
 from sweep.questions.adversary.search import Question
@@ -52,7 +53,9 @@ def one_slot(n: int) -> Workload:
 @pytest.mark.parametrize("metric", FAST)
 def test_fast_metrics_are_those_of_the_result(metric: str) -> None:
     result = sim.simulate(crowd(0), SLOTS, policies.build("fifo"))
-    assert FAST[metric](result) == pytest.approx(result.metrics[metric], rel=1e-12)
+    assert FAST[metric](result.job_submit, result.job_finish) == pytest.approx(
+        result.metrics[metric], rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,12 +68,13 @@ def test_changes_keep_instances_valid(workload: Workload, cluster: sim.Cluster) 
     rng = stream(3, "test")
     n_other = 0
     for _ in range(50):
-        other = change(jobs, bounds, rng)
+        other = (periodic if rng.uniform() < 0.2 else change)(jobs, bounds, rng)
         n_other += other != jobs
         jobs = other
         built = Workload.from_jobs(jobs)  # raises for a broken rule
         assert 1 <= built.n_jobs <= 8
         assert all(1 <= len(s["durations_s"]) <= 5 for job in jobs for s in job["stages"])
+        assert all(len(job["stages"]) <= MAX_STAGES for job in jobs)
         durations = built.columns.task_duration
         assert durations.min() >= bounds.low_s or durations.min() in first_durations(first)
         for j, job in enumerate(jobs):
@@ -93,6 +97,74 @@ def test_it_finds_the_loss_of_fifo_on_one_slot() -> None:
     assert 1.3 < math.exp(worst.loss) <= 6.0
     again = anneal(begin, bounds, pair.loss, 60, stream(0, "test"), never)
     assert again == worst
+
+
+def whole_machine(n: int, share: float, shorter_s: float) -> list[dict]:
+    """DAGPS's Fig. 18: long tasks wait for short ones that take the whole machine."""
+    stages = []
+    for i in range(n):
+        first = {"name": f"w{i}", "durations_s": [0.01], "parents": {}, "demand": {"cpu": 1.0}}
+        length_s = 1.0 - i * shorter_s
+        long = {"name": f"l{i}", "durations_s": [length_s], "parents": {f"w{i}": "barrier"}}
+        stages += [first, {**long, "demand": {"cpu": share}}]
+    return [{"job_id": "a", "submit_s": 0.0, "stages": stages}]
+
+
+def test_copies_of_a_part_lead_to_a_construction_that_no_single_change_reaches() -> None:
+    """One pair of Fig. 18 loses nothing; copies of it, each a little shorter, lose a multiple."""
+    machine = sim.Cluster.machines(1, cpu=1)
+    jobs = whole_machine(1, 0.25, 0.0)
+    pair = duel(("critical_path", "bfs"), Workload.from_jobs(jobs), machine, "makespan_s")
+    assert pair.loss(jobs) == 0.0
+    bounds = bounds_of(jobs, machine, 1, 10)
+    rng = stream(0, "test")
+    for _ in range(1000):
+        stages = change(jobs, bounds, rng)[0]["stages"]
+        lengths = [s["durations_s"][0] for s in stages if s["parents"]]
+        is_short = stages[0]["durations_s"] == [0.01] and stages[0]["demand"] == {"cpu": 1.0}
+        is_apart = all(s["parents"].keys() <= {t["name"]} for t, s in pairwise(stages))
+        is_pairs = len(lengths) >= 4 and len(stages) == 2 * len(lengths) and is_apart and is_short
+        if is_pairs and not stages[2]["parents"] and lengths[1] < lengths[0]:
+            break
+    many = [{**jobs[0], "stages": stages}]
+    assert pair.loss(many) > math.log(2.5)
+
+
+def test_periodic_instances_have_a_period() -> None:
+    jobs = to_jobs(crowd(1), 6, 5)
+    bounds = bounds_of(jobs, MACHINES, 8, 5)
+    rng = stream(1, "test")
+    for _ in range(30):
+        drawn = periodic(jobs, bounds, rng)
+        job = drawn[0] if len(drawn) == 1 else next(j for j in drawn if j not in jobs)
+        widths = [len(s["durations_s"]) for s in job["stages"]]
+        periods = [p for p in (1, 2, 3) if len(widths) % p == 0]
+        assert len(widths) > 1
+        assert any(widths == widths[:p] * (len(widths) // p) for p in periods)
+    assert periodic(jobs, bounds, stream(1, "same")) == periodic(jobs, bounds, stream(1, "same"))
+
+
+def test_the_worst_of_all_phases_is_the_answer() -> None:
+    pair = duel(("fifo", "sjf"), one_slot(4), SLOT)
+    jobs = to_jobs(pair.world.workload, 4, 1)
+    question = Question("fifo", "sjf", (), evaluations=24, jobs=4, tasks=1)
+    starts = [(Found(jobs, pair.loss(jobs)), pair)]
+    worst, own = search.worst_of(question, starts, never)
+    assert own is pair
+    assert worst.loss == pair.loss(worst.jobs) > starts[0][0].loss
+
+
+def test_an_instance_that_a_bound_excludes_is_not_run_by_the_second_policy() -> None:
+    machine = sim.Cluster.machines(1, cpu=1)
+    jobs = whole_machine(4, 0.25, 0.02)
+    pair = duel(("critical_path", "bfs"), Workload.from_jobs(jobs), machine, "makespan_s")
+    exact = pair.loss(jobs)
+    for at_least in (0.0, exact - 1e-9):
+        assert pair.loss(jobs, at_least) == exact
+    broken = replace(pair, policies=(pair.policies[0], None))
+    assert broken.loss(jobs, exact + 0.5) == -math.inf  # bfs is near the bound
+    with pytest.raises(AttributeError):
+        broken.loss(jobs, exact - 0.5)
 
 
 def test_smallest_instance_still_shows_the_loss() -> None:

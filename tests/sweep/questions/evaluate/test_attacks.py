@@ -244,7 +244,7 @@ def test_columns_that_nobody_knows_are_not_sent() -> None:
     import pickle
 
     from policies.knows import Knows
-    from sweep.questions.evaluate.public import cut
+    from policies.views import cut
 
     workload: Workload = crowd(0)
     data = pickle.dumps(cut(workload.columns, Knows()))
