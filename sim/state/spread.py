@@ -3,8 +3,8 @@
 What it says counts. Otherwise: Slurm takes nodes by their weights, of one weight by consecutive
 best fit, all the room of each and the rest on the last
 (`sim.engine.kernels.rigid.replan_nodes.choose_nodes`). So are tasks assigned to a job's nodes, in
-order of time. Where a later job would then lack room, tasks of earlier gangs
-change places among their own nodes, if these had room ever since.
+order of time. Where some time a machine then lacks room, tasks of gangs change places among their
+own nodes, as few as suffice, so that all had room as long as they ran: an integer program.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class Ran:
 
 
 def spread(ran: Ran, capacity: I8, weight: I8) -> list[Nodes]:
-    """Return the tasks of each job on its machines; fewer than it has where they lack room.
+    """Return the tasks of each job on its machines, which lack room only if that can't be helped.
 
     Parameters
     ----------
@@ -78,58 +79,46 @@ def spread(ran: Ran, capacity: I8, weight: I8) -> list[Nodes]:
     weight : (M,) int64
         Those of the least weight are taken first.
     """
-    return _Spread(ran.completed(), capacity, weight).all()
+    spreading = _Spread(ran.completed(), capacity, weight)
+    return _Mended(spreading.ran, capacity, spreading.all()).all()
 
 
 class _Spread:
     """Jobs assigned in order of time, and the room that they leave."""
 
     def __init__(self, ran: Ran, capacity: I8, weight: I8) -> None:
-        self.ran, self.capacity, self.free = ran, capacity, capacity.copy()
-        self.weight = weight
-        self.nodes: list[Nodes] = [{} for _ in ran.machines]
+        self.ran, self.free, self.weight = ran, capacity.copy(), weight
         self.running: list[tuple[float, int]] = []  # end and job, a heap
 
     def all(self) -> list[Nodes]:
-        ran = self.ran
+        ran, nodes = self.ran, [Nodes() for _ in self.ran.machines]
         n_machines = np.array([len(machines) for machines in ran.machines])
         loose = np.array([ran.is_loose(job) for job in range(len(n_machines))])
         for job in np.lexsort((n_machines, loose, ran.start_s)).tolist():
             while self.running and self.running[0][0] <= ran.start_s[job]:
                 _, ended = heappop(self.running)
-                for machine, n in self.nodes[ended].items():
+                for machine, n in nodes[ended].items():
                     self.free[machine] += n * ran.demand[ended]
-            own = self.assign(job)
-            for machine, n in own.items():
+            nodes[job] = self.assign(job)
+            for machine, n in nodes[job].items():
                 self.free[machine] -= n * ran.demand[job]
-            self.nodes[job] = own
             heappush(self.running, (float(ran.finish_s[job]), job))
-        return self.nodes
+        return nodes
 
     def assign(self, job: int) -> Nodes:
         machines, n_left = self.ran.machines[job], int(self.ran.n_tasks[job])
         known = self.ran.known[job]
         if not self.ran.is_loose(job):
-            own = dict.fromkeys(machines, n_left // len(machines))
             if len(known) == len(machines):
-                own = dict(known)
-            for machine, n in own.items():
-                self.make_room(job, machine, n)
-            return own
-        for machine in machines:
-            self.make_room(job, machine, known.get(machine, 1))
+                return dict(known)
+            return dict.fromkeys(machines, n_left // len(machines))
         own = dict(known)
         n_left -= sum(known.values())
         machines = tuple(machine for machine in self.in_order(job) if machine not in known)
         for n_others, machine in zip(range(len(machines))[::-1], machines, strict=True):
             own[machine] = max(min(self.room(job, machine), n_left - n_others), 1)
             n_left -= own[machine]
-        for machine in machines:
-            if n_left > 0:
-                self.make_room(job, machine, own[machine] + n_left)
-                more = max(min(self.room(job, machine) - own[machine], n_left), 0)
-                own[machine] += more
-                n_left -= more
+        own[machines[-1]] += n_left
         return own
 
     def in_order(self, job: int) -> tuple[int, ...]:
@@ -159,41 +148,116 @@ class _Spread:
         """Return how many tasks of a job fit on a machine."""
         return _room(self.free[machine], self.ran.demand[job])
 
-    def make_room(self, job: int, machine: int, n: int) -> None:
-        """Move tasks of other gangs away until `n` of a job fit on a machine, if that goes."""
-        if self.room(job, machine) >= n:
-            return
-        for _, other in sorted(self.running):
-            known = self.ran.known[other]
-            if not self.ran.is_loose(other) or machine not in self.nodes[other] or machine in known:
-                continue
-            for target in self.ran.machines[other]:
-                while (
-                    target != machine
-                    and target not in known
-                    and self.nodes[other][machine] > 1
-                    and self.room(job, machine) < n
-                    and self.had_room(other, target)
-                ):
-                    for place, sign in ((machine, -1), (target, 1)):
-                        self.free[place] -= sign * self.ran.demand[other]
-                        self.nodes[other][place] += sign
 
-    def had_room(self, job: int, machine: int) -> bool:
-        """Tell whether a machine had room for one more task of a job ever since it started."""
-        ran, since_s = self.ran, self.ran.start_s[job]
-        overlapping = [
-            (ran.start_s[j], ran.finish_s[j], own[machine] * ran.demand[j])
-            for j, own in enumerate(self.nodes)
-            if machine in own and ran.finish_s[j] > since_s
-        ]
-        return all(
-            _room(
-                self.capacity[machine] - sum(use for a, b, use in overlapping if a <= time_s < b),
-                ran.demand[job],
-            )
-            for time_s in {since_s, *(a for a, _, _ in overlapping if a > since_s)}
+class _Mended:
+    """Assigned jobs, of which tasks change places where machines lack room."""
+
+    def __init__(self, ran: Ran, capacity: I8, nodes: list[Nodes]) -> None:
+        self.ran, self.capacity, self.nodes = ran, capacity, nodes
+        self.users: list[list[int]] = [[] for _ in capacity]  # jobs of each machine
+        for job, machines in enumerate(ran.machines):
+            for machine in machines:
+                self.users[machine].append(job)
+        self.open = [
+            () if not ran.is_loose(job) else tuple(m for m in own if m not in ran.known[job])
+            for job, own in enumerate(nodes)
+        ]  # machines of each job, of whose tasks the log says nothing
+
+    def all(self) -> list[Nodes]:
+        for machine, users in enumerate(self.users):
+            if any(self.open[job] for job in users):
+                for time_s in np.unique(self.ran.start_s[users]).tolist():
+                    self.mend(machine, time_s)
+        return self.nodes
+
+    def mend(self, machine: int, time_s: float) -> None:
+        """Give a machine room at a time, by the fewest moves among the fewest jobs that suffice."""
+        if (self.use(machine, time_s) <= self.capacity[machine]).all():
+            return
+        jobs = {j for j in self.running(machine, time_s) if machine in self.open[j]}
+        n_before = 0
+        while n_before < len(jobs):
+            if self.solve(sorted(jobs), machine, time_s):
+                return
+            n_before = len(jobs)
+            jobs |= {other for job in jobs for other in self.neighbours(job)}
+
+    def neighbours(self, job: int) -> set[int]:
+        """Return the jobs that may leave it more room on a machine."""
+        start_s, finish_s = self.ran.start_s, self.ran.finish_s
+        return {
+            j
+            for machine in self.open[job]
+            for j in self.users[machine]
+            if machine in self.open[j] and start_s[j] < finish_s[job] and start_s[job] < finish_s[j]
+        }
+
+    def running(self, machine: int, time_s: float) -> list[int]:
+        start_s, finish_s = self.ran.start_s, self.ran.finish_s
+        return [j for j in self.users[machine] if start_s[j] <= time_s < finish_s[j]]
+
+    def use(self, machine: int, time_s: float) -> I8:
+        running = self.running(machine, time_s)
+        counts = np.array([self.nodes[j][machine] for j in running], np.int64)
+        use: I8 = counts @ self.ran.demand[running]
+        return use
+
+    def solve(self, jobs: Sequence[int], machine: int, time_s: float) -> bool:
+        """Move tasks of some jobs so that a machine has room at a time; False if that can't be.
+
+        Elsewhere, and at other times, none gets less room than it has, or than it needs.
+        """
+        from scipy.optimize import Bounds, LinearConstraint, milp  # 0.3 s to import: rarely needed
+
+        places = [(j, m) for j in jobs for m in self.open[j]]
+        row_of = {place: row for row, place in enumerate(places)}
+        n = len(places)
+        now = np.array([self.nodes[j][m] for j, m in places])
+        # of as few moves those to machines that were to be taken first
+        ranks = [self.open[j].index(m) / 1024 for j, m in places]
+        rows, low, high = [], [], []
+
+        def add(coefficients: dict[int, Any], at_least: float, at_most: float) -> None:
+            row = np.zeros(2 * n)
+            row[[*coefficients]] = [*coefficients.values()]
+            rows.append(row)
+            low.append(at_least)
+            high.append(at_most)
+
+        for j in jobs:
+            total = sum(self.nodes[j][m] for m in self.open[j])
+            add({row_of[j, m]: 1 for m in self.open[j]}, total, total)
+        for m in {m for _, m in places}:
+            own = [j for j in jobs if (j, m) in row_of]
+            times = {self.ran.start_s[j] for j in self.users[m]} | {time_s}
+            for t in sorted(times):
+                running = [j for j in own if self.ran.start_s[j] <= t < self.ran.finish_s[j]]
+                if not running:
+                    continue
+                use = self.use(m, t)
+                most = (
+                    self.capacity[m]
+                    if (m, t) == (machine, time_s)
+                    else np.maximum(self.capacity[m], use)
+                )
+                for r in np.flatnonzero(self.ran.demand[running].any(axis=0)).tolist():
+                    fixed = use[r] - sum(self.nodes[j][m] * self.ran.demand[j, r] for j in running)
+                    demands = {row_of[j, m]: self.ran.demand[j, r] for j in running}
+                    add(demands, -np.inf, most[r] - fixed)
+        for row in range(n):  # the moves of a place, which are to be few
+            add({row: 1, n + row: -1}, -np.inf, now[row])
+            add({row: -1, n + row: -1}, -np.inf, -now[row])
+        found = milp(
+            np.array([*ranks, *[1.0] * n]),
+            constraints=LinearConstraint(np.array(rows), low, high),
+            integrality=np.ones(2 * n),
+            bounds=Bounds(np.repeat([1.0, 0.0], n), np.inf),
         )
+        if found.x is None:
+            return False
+        for (j, m), tasks in zip(places, np.rint(found.x[:n]).astype(int).tolist(), strict=True):
+            self.nodes[j][m] = tasks
+        return True
 
 
 def _room(free: I8, demand: I8) -> int:

@@ -27,7 +27,7 @@ class Even(AnyPlan):
 
     def prepare(self, world: World, plan: Plan) -> np.random.Generator:
         rng = np.random.default_rng(self.plan_seed)
-        n_jobs, n_tasks = len(world.columns.job_submit), len(world.columns.task_duration)
+        n_jobs, n_tasks = len(world.columns.job_submit), world.columns.n_tasks
         n = int(rng.integers(1, 3))
         plan.queues = Queues.make(n, order=[Order.FIFO, Order.REMAINING][:n])
         plan.set_jobs(queue=rng.integers(0, n, n_jobs))

@@ -87,3 +87,48 @@ def test_known_tasks_do_not_change_places() -> None:
     assert placed(jobs, [3, 4, 4])[0] == {0: 1, 1: 3, 2: 1}
     assert placed(jobs, [3, 4, 4], known=[{0: 3}, {}])[0] == {0: 3, 1: 1, 2: 1}
     assert placed(jobs, [3, 4, 4], known=[{1: 1}, {}])[0] == {0: 1, 1: 1, 2: 3}
+
+
+def test_moves_of_other_gangs_make_room_where_a_gang_can_move_nowhere() -> None:
+    """The first gang has 3, 1 of 4 tasks, the second 3, 1 on the next two machines.
+
+    The last job needs 2 of 3 on machine 0: two tasks of the first move to machine 1, of whose 4 two
+    of the second move on.
+    """
+    jobs = [(0.0, 9.0, (0, 1), 4), (0.0, 9.0, (1, 2), 4), (1.0, 9.0, (0,), 2)]
+    assert placed(jobs[:2], [3, 4, 4]) == [{0: 3, 1: 1}, {1: 3, 2: 1}]
+    assert placed(jobs, [3, 4, 4]) == [{0: 1, 1: 3}, {1: 1, 2: 3}, {0: 2}]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_ran_on_machines_has_room_there(seed: int) -> None:
+    """Jobs that really ran, of whose tasks on each machine nothing is told, or little."""
+    rng = np.random.default_rng(seed)
+    capacity, jobs, known, truth = [8, 8, 16, 4], [], [], []
+    for start_s in np.sort(rng.integers(0, 20, 25)).tolist():
+        finish_s = start_s + int(rng.integers(1, 12))
+        free = [
+            c
+            - sum(own.get(m, 0) for (_, b, *_), own in zip(jobs, truth, strict=True) if b > start_s)
+            for m, c in enumerate(capacity)
+        ]
+        chosen = [m for m in rng.permutation(4).tolist() if free[m] > 0][: rng.integers(1, 4)]
+        if not chosen:
+            continue
+        own = {m: int(rng.integers(1, free[m] + 1)) for m in sorted(chosen)}
+        if rng.random() < 0.5:
+            own = dict.fromkeys(own, 1)
+        jobs.append((float(start_s), float(finish_s), tuple(own), sum(own.values())))
+        truth.append(own)
+        known.append({min(own): own[min(own)]} if rng.random() < 0.3 else {})
+    placements = placed(jobs, capacity, known=known)
+    for start_s, *_ in jobs:
+        running = [
+            own for (a, b, *_), own in zip(jobs, placements, strict=True) if a <= start_s < b
+        ]
+        for m, c in enumerate(capacity):
+            assert sum(own.get(m, 0) for own in running) <= c
+    for (_, _, machines, n_tasks), own, told in zip(jobs, placements, known, strict=True):
+        assert (sum(own.values()), {*own}) == (n_tasks, {*machines})
+        assert told.items() <= own.items()
+        assert min(own.values()) >= 1
