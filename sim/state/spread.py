@@ -165,15 +165,29 @@ class _Mended:
 
     def all(self) -> list[Nodes]:
         for machine, users in enumerate(self.users):
-            if any(self.open[job] for job in users):
-                for time_s in np.unique(self.ran.start_s[users]).tolist():
+            if any(machine in self.open[job] for job in users):
+                for time_s in self.crowded(machine).tolist():
                     self.mend(machine, time_s)
         return self.nodes
+
+    def crowded(self, machine: int) -> F8:
+        """Return the starts of jobs at which a machine lacks room, ascending, s."""
+        users = np.array(self.users[machine])
+        counts = np.array([self.nodes[j][machine] for j in users.tolist()])
+        amount = counts[:, None] * self.ran.demand[users]
+        times = np.unique(self.ran.start_s[users])
+        use = np.zeros((len(times), amount.shape[1]), np.int64)
+        for event_s, sign in ((self.ran.start_s[users], 1), (self.ran.finish_s[users], -1)):
+            order = np.argsort(event_s)
+            total = np.vstack([0 * amount[:1], np.cumsum(amount[order], axis=0)])
+            use += sign * total[np.searchsorted(event_s[order], times, side="right")]
+        lacking: F8 = times[(use > self.capacity[machine]).any(axis=1)]
+        return lacking
 
     def mend(self, machine: int, time_s: float) -> None:
         """Give a machine room at a time, by the fewest moves among the fewest jobs that suffice."""
         if (self.use(machine, time_s) <= self.capacity[machine]).all():
-            return
+            return  # what was moved before suffices
         jobs = {j for j in self.running(machine, time_s) if machine in self.open[j]}
         n_before = 0
         while n_before < len(jobs):
@@ -227,7 +241,7 @@ class _Mended:
         for j in jobs:
             total = sum(self.nodes[j][m] for m in self.open[j])
             add({row_of[j, m]: 1 for m in self.open[j]}, total, total)
-        for m in {m for _, m in places}:
+        for m in sorted({m for _, m in places}):
             own = [j for j in jobs if (j, m) in row_of]
             times = {self.ran.start_s[j] for j in self.users[m]} | {time_s}
             for t in sorted(times):
@@ -235,7 +249,7 @@ class _Mended:
                 if not running:
                     continue
                 use = self.use(m, t)
-                most = (
+                limit = (
                     self.capacity[m]
                     if (m, t) == (machine, time_s)
                     else np.maximum(self.capacity[m], use)
@@ -243,19 +257,19 @@ class _Mended:
                 for r in np.flatnonzero(self.ran.demand[running].any(axis=0)).tolist():
                     fixed = use[r] - sum(self.nodes[j][m] * self.ran.demand[j, r] for j in running)
                     demands = {row_of[j, m]: self.ran.demand[j, r] for j in running}
-                    add(demands, -np.inf, most[r] - fixed)
+                    add(demands, -np.inf, limit[r] - fixed)
         for row in range(n):  # the moves of a place, which are to be few
             add({row: 1, n + row: -1}, -np.inf, now[row])
             add({row: -1, n + row: -1}, -np.inf, -now[row])
-        found = milp(
+        solution = milp(
             np.array([*ranks, *[1.0] * n]),
             constraints=LinearConstraint(np.array(rows), low, high),
             integrality=np.ones(2 * n),
             bounds=Bounds(np.repeat([1.0, 0.0], n), np.inf),
         )
-        if found.x is None:
+        if solution.x is None:
             return False
-        for (j, m), tasks in zip(places, np.rint(found.x[:n]).astype(int).tolist(), strict=True):
+        for (j, m), tasks in zip(places, np.rint(solution.x[:n]).astype(int).tolist(), strict=True):
             self.nodes[j][m] = tasks
         return True
 

@@ -128,7 +128,7 @@ def test_what_ran_on_machines_has_room_there(seed: int) -> None:
         ]
         for m, c in enumerate(capacity):
             assert sum(own.get(m, 0) for own in running) <= c
-    for (_, _, machines, n_tasks), own, told in zip(jobs, placements, known, strict=True):
+    for (_, _, machines, n_tasks), own, log in zip(jobs, placements, known, strict=True):
         assert (sum(own.values()), {*own}) == (n_tasks, {*machines})
-        assert told.items() <= own.items()
+        assert log.items() <= own.items()
         assert min(own.values()) >= 1
