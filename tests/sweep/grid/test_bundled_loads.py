@@ -44,11 +44,15 @@ OF_FILES = {
     "slearn_google2011_real": (),
     "tpcds_burst": (),
     "tpcds_stream": (),
+    "tpcds_stream_25s": (),
     "tpcds_stream_inputs": (),
+    "tpcds_stream_unscaled": (),
     "tpcds_two_queues": (),
     "tpch_burst": (),
     "tpch_mix_stream": (),
     "tpch_stream": (),
+    "tpch_stream_25s": (),
+    "tpch_stream_unscaled": (),
 }
 CLOSED = {
     "jockey_fig6a", "jockey_fig6b", "jockey_fig6c", "scope_jobs", "scope_jobs_changing", "tpcds",

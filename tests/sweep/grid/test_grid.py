@@ -44,7 +44,9 @@ def test_a_policys_parameter_applies_where_it_exists(trace: list[str]) -> None:
     built = build("policy=fifo,las", "policy.queues=5,10", *trace)
     assert labels(built, "policy", "policy.queues") == [("fifo", None), ("las", 5), ("las", 10)]
     assert built.cells[1].policy["params"]["queues"] == 5
-    assert built.cells[0].policy["params"].keys() == {"fit", "fit_resources", "preemption"}
+    assert built.cells[0].policy["params"].keys() == {
+        *("fit", "fit_resources", "preemption", "reads")
+    }
 
 
 def test_a_fixed_parameter_applies_where_it_exists(trace: list[str]) -> None:
@@ -136,7 +138,13 @@ def test_a_users_policy_by_module(tmp_path: Path, trace: list[str]) -> None:
     assert built.cells[0].policy == {
         "name": "grid_test",
         "module": "grid_test_policy",
-        "params": {"fit": "strict", "fit_resources": [], "preemption": None, "transform": 3.0},
+        "params": {
+            "fit": "strict",
+            "fit_resources": [],
+            "preemption": None,
+            "reads": "declared",
+            "transform": 3.0,
+        },
     }
 
 

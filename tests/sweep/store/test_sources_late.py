@@ -26,6 +26,7 @@ from tests import without
 KERNELS = "sim.engine.kernels"
 COMPUTED = {
     "policies.check.suite",
+    "policies.views",
     "sim.base.lazy",
     "sim.engine.plan",
     "sim.cluster.default_times",
