@@ -10,6 +10,7 @@ import numpy as np
 
 from policies.estimates.priors import UNKNOWN, Priors
 from policies.estimates.weights import SHORTEST_S
+from policies.slearn.estimators import mean_task_s
 from policies.slearn.pilots import Pilots, n_pilots
 from sim.base import maths
 from sim.base.arrays import F8
@@ -168,7 +169,7 @@ def squared_cv(columns: Columns) -> F8:
     NaN for stages of one task or of zero length.
     """
     first, sizes = columns.stage_task0[:-1], np.diff(columns.stage_task0)
-    mean = columns.stage_work / sizes
+    mean = mean_task_s(columns)
     deviation = columns.task_duration - np.repeat(mean, sizes)
     variance = np.add.reduceat(deviation * deviation, first) / np.maximum(sizes - 1, 1)
     with np.errstate(invalid="ignore", divide="ignore"):

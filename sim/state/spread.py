@@ -249,11 +249,9 @@ class _Mended:
                 if not running:
                     continue
                 use = self.use(m, t)
-                limit = (
-                    self.capacity[m]
-                    if (m, t) == (machine, time_s)
-                    else np.maximum(self.capacity[m], use)
-                )
+                limit = self.capacity[m]
+                if (m, t) != (machine, time_s):
+                    limit = np.maximum(limit, use)
                 for r in np.flatnonzero(self.ran.demand[running].any(axis=0)).tolist():
                     fixed = use[r] - sum(self.nodes[j][m] * self.ran.demand[j, r] for j in running)
                     demands = {row_of[j, m]: self.ran.demand[j, r] for j in running}

@@ -119,8 +119,7 @@ def search(question: Question) -> Loss:
         return reached[0]
 
     starts = _starts(question, is_over)
-    best, duel = starts[0]
-    drawn = best.loss
+    drawn = starts[0][0].loss
     best, duel = worst_of(question, starts, is_over)
     is_cut = reached[0]
     threshold = best.loss - (1 - SHOWN) * abs(best.loss)

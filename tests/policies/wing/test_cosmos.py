@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -11,7 +12,7 @@ import policies
 import sim
 from policies.wing import cosmos
 from policies.wing.cosmos.month import draw_month, queue_shares, to_letters
-from policies.wing.cosmos.requests import TOKENS, hourly_tokens
+from policies.wing.cosmos.requests import TOKENS, WIDEST, hourly_tokens
 from policies.wing.cosmos.runs import FinishedRuns
 from policies.wing.cosmos.statistics import AT_LEAST, TARGETS, statistics
 from policies.wing.cosmos.workflows import WEEK_S
@@ -20,6 +21,10 @@ from sim.base.errors import InputError
 from sim.cluster.fits import check_fits
 
 SCALE = 0.05
+
+
+def test_the_widest_job_is_the_calibrated_one_by_default() -> None:
+    assert inspect.signature(cosmos.synthesize).parameters["widest"].default == WIDEST
 
 
 @pytest.fixture(scope="module")
