@@ -26,6 +26,7 @@ ALLOWED = {
     "sim.check.repeat": "it seeds the global generators that a plug-in must not draw from",
     "sim.check.worlds": "worlds of a check; no cell has them",
     "sim.dags.random_dags": "powers of whole numbers",
+    "sim.state.spread": "whole numbers, of a solver that uses no BLAS and draws nothing",
 }
 """Exempt modules, with the reason."""
 INSTEAD = "use sim.base.maths and sim.base.random instead"

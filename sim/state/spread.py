@@ -178,7 +178,7 @@ class _Mended:
         times = np.unique(self.ran.start_s[users])
         use = np.zeros((len(times), amount.shape[1]), np.int64)
         for event_s, sign in ((self.ran.start_s[users], 1), (self.ran.finish_s[users], -1)):
-            order = np.argsort(event_s)
+            order = np.argsort(event_s, kind="stable")
             total = np.vstack([0 * amount[:1], np.cumsum(amount[order], axis=0)])
             use += sign * total[np.searchsorted(event_s[order], times, side="right")]
         lacking: F8 = times[(use > self.capacity[machine]).any(axis=1)]
@@ -213,7 +213,7 @@ class _Mended:
     def use(self, machine: int, time_s: float) -> I8:
         running = self.running(machine, time_s)
         counts = np.array([self.nodes[j][machine] for j in running], np.int64)
-        use: I8 = counts @ self.ran.demand[running]
+        use: I8 = (counts[:, None] * self.ran.demand[running]).sum(axis=0)
         return use
 
     def solve(self, jobs: Sequence[int], machine: int, time_s: float) -> bool:
@@ -264,6 +264,7 @@ class _Mended:
             constraints=LinearConstraint(np.array(rows), low, high),
             integrality=np.ones(2 * n),
             bounds=Bounds(np.repeat([1.0, 0.0], n), np.inf),
+            options={"mip_rel_gap": 0},
         )
         if solution.x is None:
             return False
