@@ -18,6 +18,7 @@ from sim.cluster.classes import parse_kinds, share_of_kinds
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 from sim.cluster.launch import NO_LAUNCH, Launch, LaunchSpec
 from sim.cluster.partitions import UNADMITTED, Rules, Unadmitted, parse_rules
+from sim.cluster.power import Power
 from sim.cluster.quotas import Quota, leaf_weights, parse_quotas
 from sim.cluster.reservations import NO_RESERVATIONS, Reservations
 
@@ -100,6 +101,8 @@ class Cluster:
     reservations : Reservations
         Windows in which only some jobs may use a machine, counted from the first submission; none
         by default.
+    power : Power or None
+        What machines draw, and what that costs (`sim.cluster.power`); None if it is not metered.
     """
 
     resources: tuple[str, ...]
@@ -127,6 +130,7 @@ class Cluster:
     limits: tuple[Cap, ...] = ()
     accounts: Mapping[str, str] = field(default_factory=dict)
     reservations: Reservations = NO_RESERVATIONS
+    power: Power | None = None
 
     @classmethod
     def slots(cls, n: int) -> Cluster:
@@ -248,7 +252,8 @@ class Cluster:
         return tuple(names)
 
     def _with_rows(self, rows: I8, names: tuple[str, ...]) -> Cluster:
-        capacity, classes = frozen(self.capacity[rows]), frozen(self.machine_class[rows])
+        classes = self.machine_class[rows] if len(self.machine_class) else self.machine_class
+        capacity, classes = frozen(self.capacity[rows]), frozen(classes)
         return replace(self, capacity=capacity, machine_class=classes, names=names)
 
     def with_machines_like(self, row: int, more: int) -> Cluster:
@@ -272,6 +277,12 @@ class Cluster:
             rows = np.delete(rows, like[more:])
         else:
             rows = np.insert(rows, int(like[-1]) + 1, np.full(more, row))
+        check_size(len(rows), "machines")
+        return self._with_rows(rows, self._names_of(rows.tolist()))
+
+    def with_copies(self, row: int, more: int) -> Cluster:
+        """Return the same cluster with `more` copies of a machine, behind all others."""
+        rows = np.append(np.arange(self.n_machines), np.full(more, row))
         check_size(len(rows), "machines")
         return self._with_rows(rows, self._names_of(rows.tolist()))
 
@@ -381,6 +392,24 @@ class Cluster:
                 f"valid: 0 to {self.n_machines - 1}"
             )
         return replace(self, outages=outages)
+
+    def with_power(self, spec: Mapping[str, Any] | None) -> Cluster:
+        """Return the same cluster, whose machines draw power, which is metered.
+
+        Parameters
+        ----------
+        spec : mapping or None
+            See `sim.cluster.power.Power.parse`; None for no meter.
+
+        Raises
+        ------
+        InputError
+            If it is invalid, or names what the cluster lacks.
+        """
+        power = None if spec is None else Power.parse(spec)
+        if power is not None:
+            power.check(self.resources, self.classes)
+        return replace(self, power=power)
 
     def with_reservations(self, rows: Sequence[Mapping[str, Any]]) -> Cluster:
         """Return the same cluster with advance reservations of machines.

@@ -126,6 +126,20 @@ class Outages:
         """Return the same outages, each `by_s` later."""
         return replace(self, down_s=self.down_s + by_s, up_s=self.up_s + by_s)
 
+    def joined(self, more: Outages) -> Outages:
+        """Return these outages and more; those of a machine and kind that overlap become one."""
+        both = [[*zip(*o.columns, o.is_known, o.is_drain, strict=True)] for o in (self, more)]
+        rows: list[list[Any]] = []
+        for machine, down_s, up_s, *kind in sorted(
+            both[0] + both[1], key=lambda row: (row[0], row[3:], row[1])
+        ):
+            last = rows[-1] if rows else None
+            if last and [last[0], *last[3:]] == [machine, *kind] and down_s <= last[2]:
+                last[2] = max(last[2], up_s)
+            else:
+                rows.append([machine, down_s, up_s, *kind])
+        return Outages.from_columns(*zip(*rows, strict=True)) if rows else self
+
     def _check(self) -> None:
         machine, down_s, up_s = self.columns
         if not len(machine) == len(down_s) == len(up_s):

@@ -201,6 +201,15 @@ REMOTE_FACTOR: Final = Column(
 RUNS_ON: Final = Column(
     "runs_on", CATEGORY, "classes", "machine classes that can run it, separated by |; '': any", ""
 )
+WATTS: Final = Column(
+    "watts",
+    pa.float64(),
+    "W",
+    "power that one task draws while it runs, above an idle machine's; null: by its demand",
+    None,
+    nullable=True,
+    low=0,
+)
 PARTITION: Final = Column(
     "partition",
     CATEGORY,
@@ -330,7 +339,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         ONE_PER_NODE,
         RESERVATION,
     ),
-    "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
+    "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, WATTS, *FEATURES, *RECORDED),
     "tasks": (COUNT, *RECORDED),
     "job_edges": (DELAY,),
     "history": CLOCK,

@@ -9,13 +9,16 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, NotNegative, Positive
 from sim.base.parameters import check as check_value
 from sim.base.plugins import check_names
+from sim.cluster.changes import parse_changes
 from sim.cluster.cluster import Cluster, Unmet, check_size
 from sim.cluster.faults import Outages
 from sim.cluster.launch import Launch
 from sim.cluster.partitions import Unadmitted
+from sim.cluster.power import SERIES, Power, read_series
 from sim.cluster.quotas import parse_quotas
 from sim.cluster.reservations import Reservations
 from sim.cluster.sizing import unit_cluster
+from sweep.grid import remote
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
 from sweep.grid.machine_kinds import EXTRA_KIND, find_kind
 
@@ -28,6 +31,7 @@ UNMET_KEY = "unmet_dependencies"
 LIMITS, ACCOUNTS, QUOTAS = "limits", "accounts", "quotas"
 PARTITIONS, UNADMITTED_KEY = "partitions", "unadmitted"
 RESERVATIONS = "reservations"
+CHANGES, POWER = "changes", "power"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -58,6 +62,8 @@ KEYS = (
     UNADMITTED_KEY,
     RESERVATIONS,
     QUOTAS,
+    CHANGES,
+    POWER,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -106,6 +112,10 @@ def check(config: Mapping[str, Any]) -> None:
     Cluster.slots(1).with_limits(config.get(LIMITS) or (), config.get(ACCOUNTS))
     check_value(f"cluster.{RESERVATIONS}", config.get(RESERVATIONS), list[Mapping[str, Any]] | None)
     Reservations.parse(config.get(RESERVATIONS) or (), f"cluster.{RESERVATIONS}")
+    check_value(f"cluster.{CHANGES}", config.get(CHANGES), list[Mapping[str, Any]] | None)
+    parse_changes(config.get(CHANGES) or (), f"cluster.{CHANGES}")
+    if config.get(POWER) is not None:
+        Power.parse(config[POWER], f"cluster.{POWER}")
 
 
 def _check_partitions(config: Mapping[str, Any]) -> None:
@@ -116,6 +126,25 @@ def _check_partitions(config: Mapping[str, Any]) -> None:
         check_value(f"cluster.{UNADMITTED_KEY}", config[UNADMITTED_KEY], Unadmitted)
     cluster = Cluster.mixed(shape) if isinstance(shape, list) else Cluster.slots(1)
     cluster.with_partitions(rules or {})
+
+
+def with_series(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration with the rows of the files that its power names.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it has a row that is not two numbers.
+    """
+    power = config.get(POWER)
+    if not isinstance(power, Mapping):
+        return {**config}
+    read = {
+        key: read_series(remote.local_path(value))
+        for key, value in power.items()
+        if key in SERIES and isinstance(value, str)
+    }
+    return {**config, POWER: {**power, **read}}
 
 
 def cost_month(config: Mapping[str, Any], machines: float) -> float | None:

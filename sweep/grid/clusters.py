@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
 from sim.cluster import faults, load
+from sim.cluster.changes import with_changes
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits, check_room
 from sim.cluster.load import CLUSTER_COLUMNS
@@ -64,10 +65,15 @@ def with_faults(
     A policy with a lag of its own (`Policy.has_own_lag`) gets no launch lags.
     """
     outages, slowdowns = config.get("outages"), config.get("slowdowns")
+    cluster = with_changes(cluster, config.get("changes") or ())
+    if config.get("power") is not None:
+        cluster = cluster.with_power(config["power"])
     if isinstance(outages, list):
-        cluster = cluster.with_outages(faults.Outages.parse(outages))
+        listed = faults.Outages.parse(outages)
+        cluster = cluster.with_outages(cluster.outages.joined(listed))
     elif outages:
-        cluster = cluster.with_outages(faults.draw_outages(cluster.n_machines, seed, **outages))
+        drawn = faults.draw_outages(cluster.n_machines, seed, **outages)
+        cluster = cluster.with_outages(cluster.outages.joined(drawn))
     if slowdowns:
         speeds = (
             slowdowns["speed"] if isinstance(slowdowns["speed"], list) else [slowdowns["speed"]] * 2

@@ -165,6 +165,7 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
                     parts = config_tree.with_value(parts, key, labels[key], add=add)
             if is_of_trace and parts["cluster"].get("shape") == traces.FROM_TRACE:
                 parts = traces.with_own_cluster(parts, request.settings.traces)
+        parts["cluster"] = cluster_checks.with_series(parts["cluster"])
         if request.bootstrap is not None:
             parts = _with_bootstrap(option, parts, request.bootstrap)
         worlds.append(WorldVariant(option, labels, **parts))

@@ -39,11 +39,12 @@ class Style:
     family: str  # heading of a group of metrics
     rank: int  # position among all metrics
     span: Span = UNBOUNDED  # smallest and largest value
+    measure: str = ""  # unit of a number, such as kWh
 
     @property
     def unit(self) -> str:
-        """Short unit for an axis: ``s``, ``%``, ``×`` or empty."""
-        return {"seconds": "s", "percent": "%", "ratio": "×"}.get(self.kind, "")
+        """Short unit for an axis: ``s``, ``%``, ``×``, that of a number, or empty."""
+        return {"seconds": "s", "percent": "%", "ratio": "×"}.get(self.kind, self.measure)
 
 
 _COMPLETION, _BASELINE, _BOUND = "Job completion", "Against the baseline", "Against the lower bound"
@@ -71,6 +72,9 @@ _STYLES: tuple[tuple[str, str, Kind, str], ...] = (
     (r"utilization_makespan", "utilization of the makespan", "percent", _CLUSTER),
     (r"utilization_(\w+)", r"utilization of \1", "percent", _CLUSTER),
     (r"jain_([1-9][0-9]*)s", r"Jain's index, \1 s windows", "index", _CLUSTER),
+    (r"energy_kwh", "energy", "number", _CLUSTER),
+    (r"carbon_kg", "carbon emitted", "number", _CLUSTER),
+    (r"cost", "cost", "number", _CLUSTER),
     (r"jobs_failed", "jobs failed", "percent", _OUTCOME),
     (r"work_lost_mean_s", "mean work lost of a job", "seconds", _OUTCOME),
     (r"work_lost", "work lost", "percent", _OUTCOME),
@@ -98,19 +102,20 @@ def style(metric: str) -> Style:
             rank=len(_STYLES) - 1,
         )
     better: Better | None = None
-    meaning, span = "", UNBOUNDED
+    meaning, span, measure = "", UNBOUNDED, ""
     with contextlib.suppress(InputError):
         definition = look_up(metric)
         better, meaning, span = definition.better, definition.meaning, definition.span
+        measure = definition.unit if definition.unit not in ("s", "1") else ""
     for rank, (pattern, label, kind, family) in enumerate(_STYLES):
         match = re.fullmatch(pattern, metric)
         if match:
             text = match.expand(label).replace("p50 ", "median ")
-            return Style(text, kind, better, meaning, family, rank, span)
+            return Style(text, kind, better, meaning, family, rank, span, measure)
     is_time = metric.endswith("_s") and not metric.endswith("_per_s")
     fallback: Kind = "seconds" if is_time else "number"
     label = metric.replace("_", " ")
-    return Style(label, fallback, better, meaning, "Other", len(_STYLES), span)
+    return Style(label, fallback, better, meaning, "Other", len(_STYLES), span, measure)
 
 
 def is_fraction(metric: str) -> bool:
@@ -194,7 +199,8 @@ def ends_text(metric: str, mean: float, low: float, high: float) -> str:
 
 def _with_unit(metric: str, shown: str, spread: str) -> str:
     shown += f" {spread}" if spread.strip("±[]0., ") else ""
-    return shown.replace("%", " %") + (" s" if style(metric).kind == "seconds" else "")
+    unit = style(metric).unit if style(metric).kind in ("seconds", "number") else ""
+    return shown.replace("%", " %") + (f" {unit}" if unit else "")
 
 
 def p_text(p: float) -> str:

@@ -216,7 +216,7 @@ def _best(facts: Facts) -> str:
     if facts.n_policies == 1:
         ranked = "ranked " if facts.scope.unranked else ""
         only = f"the only {ranked}policy" + (" that can be run" if facts.oracles else "")
-        return f"{_names(facts)} is {only}, with a {label} of {_value(facts)}"
+        return f"{_names(facts)} is {only}, with {_article(label)} {label} of {_value(facts)}"
     best = "lowest" if style(facts.metric).better == "lower" else "highest"
     if n == 1:
         return f"{_names(facts)} has the {best} {label}, {_lead(facts)}"
@@ -237,6 +237,10 @@ def _best(facts: Facts) -> str:
 def label_of(metric: str) -> str:
     """Name a metric within a sentence."""
     return f"share of {style(metric).label}" if metric in _SHARES else style(metric).label
+
+
+def _article(label: str) -> str:
+    return "an" if label[:1] in "aeio" else "a"
 
 
 def _names(facts: Facts, policies: Sequence[str] | None = None, word: str = "and") -> str:
