@@ -38,7 +38,7 @@ def check_caps(
     is_rejected = unadmitted_jobs(columns, cluster)[jobs]
     for i, row in enumerate(groups.caps):
         is_of_row = (groups.cap[groups.group] == i) & ~is_rejected
-        job, number = jobs[is_of_row], groups.number[groups.group[is_of_row]]
+        job, number = jobs[is_of_row], groups.lasting[groups.group[is_of_row]]
         need = np.ones(len(job))
         if row.resource in resources:
             r = resources.index(row.resource)
@@ -58,12 +58,13 @@ def check_caps(
 
 def _refuse(workload: Workload, row: Cap, job: int, need: float, groups: Groups, i: int) -> None:
     own = groups.group[groups.job_group0[job] : groups.job_group0[job + 1]]
-    group = min((int(g) for g in own if groups.cap[g] == i), key=lambda g: groups.number[g])
+    group = min((int(g) for g in own if groups.cap[g] == i), key=lambda g: groups.lasting[g])
+    lasting = f"is {groups.lasting[group]:g}" + " after its last change" * bool(row.changes)
     key = "/".join(groups.key[group]) or "all jobs"
     name = workload.jobs["job_id"][job].as_py()
     raise InputError(
         f"{row.name}: job {name!r} (row {job}) needs {need:g} {row.counted} to start, and the cap "
-        f"of {key} is {groups.number[group]:g}, so that it would wait for ever; raise the cap, or "
+        f"of {key} {lasting}, so that it would wait for ever; raise the cap, or "
         "drop the job",
         rule="larger than its cap",
     )

@@ -54,6 +54,11 @@ class Groups:
     group : (*,) int32
     signature : (J,) int64
         Equal for jobs in the same groups.
+    change_s : (K,) float64
+        Times at which caps of groups change, ascending, s.
+    change_group : (K,) int32
+    change_number : (K,) float64
+        What the cap is from then on; inf for none.
     """
 
     caps: tuple[Cap, ...]
@@ -63,6 +68,9 @@ class Groups:
     job_group0: I8
     group: I4
     signature: I8
+    change_s: F8
+    change_group: I4
+    change_number: F8
 
     def __bool__(self) -> bool:
         """Tell whether any job has a cap."""
@@ -82,14 +90,28 @@ class Groups:
             dtype=bool,
         )[self.cap]
 
-    def quanta(self, resources: Sequence[str], quantum: F8) -> I8:
-        """Return the cap of each group: jobs, nodes, quanta of its resource, quanta × s; (N,)."""
+    @property
+    def lasting(self) -> F8:
+        """The cap of each group after its last change, (N,)."""
+        last = self.number.copy()
+        last[self.change_group] = self.change_number  # the last of a group is written last
+        return last
+
+    def number_at(self, group: int, times: F8) -> F8:
+        """Return the cap of a group at each time, of the same shape."""
+        rows = self.change_group == group
+        steps = np.append(self.number[group], self.change_number[rows])
+        number: F8 = steps[np.searchsorted(self.change_s[rows], times, side="right")]
+        return number
+
+    def quanta(self, resources: Sequence[str], quantum: F8, number: F8, group: I4) -> I8:
+        """Return caps of groups: jobs, nodes, quanta of a resource, quanta × s; as `number`."""
         units = np.ones(len(self.caps))
         for i, row in enumerate(self.caps):
             if row.resource is not None:
                 units[i] = quantum[list(resources).index(row.resource)]
                 units[i] /= 60.0 if row.counted.endswith(MINUTES) else 1.0
-        whole = np.floor(self.number / units[self.cap] * (1 + 1e-12) + 1e-9)
+        whole = np.floor(number / units[self.cap[group]] * (1 + 1e-12) + 1e-9)
         return np.minimum(whole, MAX_CAP).astype(np.int64)
 
 
@@ -117,14 +139,15 @@ def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
         caps.append(Cap(SUBMITTED, 0.0, name="partitions that admit the job"))
         members.append((rejected.astype(np.int64), [[], [()]]))
     cap: list[int] = []
-    number: list[float | None] = []
+    number: list[float] = []
     key: list[tuple[str, ...]] = []
     jobs, groups = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     signature = np.zeros(n_jobs, np.int64)
     for i, (combination, entries) in enumerate(members):
         index: dict[tuple[str, ...], int] = {}
         own = [[index.setdefault(e, len(key) + len(index)) for e in entry] for entry in entries]
-        number += [caps[i].number_of(combined) for combined in index]
+        first_caps = (caps[i].number_of(combined) for combined in index)
+        number += [np.inf if at_most is None else at_most for at_most in first_caps]
         cap += [i] * len(index)
         key += list(index)
         counts = np.array([len(e) for e in own], np.int64)[combination]
@@ -136,6 +159,11 @@ def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
         signature = np.unique(signature * (len(entries) + 1) + combination, return_inverse=True)[1]
     job, group = np.concatenate(jobs), np.concatenate(groups)
     order = np.lexsort((group, job))
+    changes = sorted(
+        (at_s, g, caps[cap[g]].number_of(key[g], at_most))
+        for g in range(len(key))
+        for at_s, at_most in caps[cap[g]].changes
+    )
     return Groups(
         tuple(caps),
         np.array(cap, np.int32),
@@ -144,6 +172,9 @@ def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
         offsets(np.bincount(job, minlength=n_jobs)),
         group[order].astype(np.int32),
         signature,
+        np.array([at_s for at_s, _, _ in changes], np.float64),
+        np.array([g for _, g, _ in changes], np.int32),
+        np.array([np.inf if n is None else n for _, _, n in changes], np.float64),
     )
 
 
@@ -204,7 +235,12 @@ def _keys_of(row: Cap, own: Mapping[str, str], above: Mapping[str, str]) -> list
     options = [
         accounts_above(own[name], above) if name == "account" else [own[name]] for name in row.by
     ]
-    return [key for key in product(*options) if row.number_of(key) is not None]
+    numbers = (row.at_most, *(at_most for _, at_most in row.changes))
+    return [
+        key
+        for key in product(*options)
+        if any(row.number_of(key, at_most) is not None for at_most in numbers)
+    ]
 
 
 def _check_row(row: Cap, columns: Columns, cluster: Cluster) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sim.base.errors import InputError, unknown
@@ -24,7 +24,7 @@ MINUTES = "_minutes"
 """Suffix of the caps of a resource × the time left to the limits of running jobs."""
 OTHER = "*"
 """Value of a key that stands for all that a table does not name."""
-_ROW = ("name", "of", "at_most", "by", "where", "blocks")
+_ROW = ("name", "of", "at_most", "changes", "by", "where", "blocks")
 
 Number = float | Mapping[str, Any]
 
@@ -60,6 +60,9 @@ class Cap:
         it is passed over.
     name : str
         Name in messages.
+    changes : tuple of (float, float or mapping)
+        Times, s after the first submission, ascending, and what `at_most` is from each on. What
+        runs goes on, and counts, when a cap falls below it.
     """
 
     counted: str
@@ -68,6 +71,7 @@ class Cap:
     where: Mapping[str, str] | None = None
     blocks: bool = False
     name: str = "a cap"
+    changes: tuple[tuple[float, Number], ...] = ()
 
     @classmethod
     def parse(cls, row: Any, name: str = "limits[0]") -> Cap:
@@ -111,11 +115,19 @@ class Cap:
                 rule="limits",
             )
         at_most = _with_texts(row["at_most"])
-        return cls(row["of"], at_most, tuple(by), dict(where), blocks, label)
+        changes = _parse_changes(f"{label}: changes", row.get("changes") or (), row["of"], by)
+        return cls(row["of"], at_most, tuple(by), dict(where), blocks, label, changes)
 
-    def number_of(self, key: Sequence[str]) -> float | None:
-        """Return the cap of a combination of values of its keys, None for none."""
-        number: Any = self.at_most
+    def delayed(self, by_s: float) -> Cap:
+        """Return the same cap, whose changes are `by_s` later."""
+        return replace(self, changes=tuple((at_s + by_s, n) for at_s, n in self.changes))
+
+    def number_of(self, key: Sequence[str], at_most: Number | None = None) -> float | None:
+        """Return the cap of a combination of values of its keys, None for none.
+
+        That of `at_most` if it is given, instead of the first one.
+        """
+        number: Any = self.at_most if at_most is None else at_most
         for value in key:
             if isinstance(number, Mapping):
                 number = number.get(value, number.get(OTHER))
@@ -191,6 +203,29 @@ def _with_texts(at_most: Any) -> Any:
     if not isinstance(at_most, Mapping):
         return at_most
     return {str(value): _with_texts(table) for value, table in at_most.items()}
+
+
+def _parse_changes(
+    name: str, rows: Any, counted: str, by: Sequence[str]
+) -> tuple[tuple[float, Number], ...]:
+    check(name, rows, Sequence)
+    changes: list[tuple[float, Number]] = []
+    for i, row in enumerate(rows):
+        if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != 2:
+            raise InputError(
+                f"{name}[{i}] must be [seconds, number], such as [3600, 40], not {row!r}",
+                rule="limits",
+            )
+        check(f"{name}[{i}][0]", row[0], NotNegative)
+        _check_numbers(f"{name}[{i}][1]", counted, row[1], tuple(by))
+        if changes and row[0] <= changes[-1][0]:
+            raise InputError(
+                f"{name}[{i}] is at {row[0]:g} s, and the row above at {changes[-1][0]:g}: changes "
+                "are by time",
+                rule="limits",
+            )
+        changes.append((float(row[0]), _with_texts(row[1])))
+    return tuple(changes)
 
 
 def _check_numbers(name: str, counted: str, at_most: Any, by: tuple[str, ...]) -> None:

@@ -441,14 +441,17 @@ class Cluster:
         return replace(self, slowdowns=slowdowns)
 
     def delayed(self, by_s: float) -> Cluster:
-        """Return the same cluster, with its outages, slow periods and reservations `by_s` later."""
-        if not by_s or not (len(self.outages) or len(self.slowdowns) or len(self.reservations)):
+        """Return the same cluster, with all that happens on it `by_s` later."""
+        changes = any(row.changes for row in self.limits)
+        has_times = len(self.outages) or len(self.slowdowns) or len(self.reservations) or changes
+        if not by_s or not has_times:
             return self
         return replace(
             self,
             outages=self.outages.delayed(by_s),
             slowdowns=self.slowdowns.delayed(by_s),
             reservations=self.reservations.delayed(by_s),
+            limits=tuple(row.delayed(by_s) for row in self.limits),
         )
 
     def with_launch(self, launch_s: LaunchSpec, seed: int = 0) -> Cluster:

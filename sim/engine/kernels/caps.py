@@ -10,7 +10,7 @@ else changes with starts and ends. A job runs from its first start to its end.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.state import CAP_TICK, EXCLUSIVES, N_TICKING, NOW
+from sim.engine.kernels.state import CAP_TICK, EXCLUSIVES, N_TICKING, NEXT_CHANGE, NOW
 
 RUNNING, HELD, SUBMITTED, AMOUNT, MINUTES = range(5)
 """Codes of ``c_group_counts``."""
@@ -26,7 +26,7 @@ def over_cap(st, j, demand, row, times):
     over = WITHIN
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
-        if st.state_group_used[n] + _need(st, i, j, demand, row, times) > st.c_group_cap[n]:
+        if st.state_group_used[n] + _need(st, i, j, demand, row, times) > st.state_group_cap[n]:
             if not st.c_group_blocks[n]:
                 return PASSES
             over = BLOCKS
@@ -40,7 +40,7 @@ def is_over_running(st, j):
         return False
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
-        if st.c_group_counts[n] == RUNNING and st.state_group_used[n] >= st.c_group_cap[n]:
+        if st.c_group_counts[n] == RUNNING and st.state_group_used[n] >= st.state_group_cap[n]:
             return True
     return False
 
@@ -65,7 +65,7 @@ def count_within(st, j, row, count):
         if st.c_group_counts[n] >= AMOUNT:
             need = _need(st, i, j, st.w_stage_demand, row, 1)
             if need > 0:
-                count = min(count, (st.c_group_cap[n] - st.state_group_used[n]) // need)
+                count = min(count, (st.state_group_cap[n] - st.state_group_used[n]) // need)
     return count
 
 
@@ -111,9 +111,25 @@ def may_submit(st, j):
     """Tell whether job `j` may be submitted: no counter of submitted jobs is at its cap."""
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
-        if st.c_group_counts[n] == SUBMITTED and st.state_group_used[n] >= st.c_group_cap[n]:
+        if st.c_group_counts[n] == SUBMITTED and st.state_group_used[n] >= st.state_group_cap[n]:
             return False
     return True
+
+
+@part
+def next_change(st):
+    """Return when a cap changes next; inf for never."""
+    k = st.state_i[NEXT_CHANGE]
+    return st.c_change_s[k] if k < len(st.c_change_s) else math.inf
+
+
+@inlined
+def change_caps(st):
+    """Set the caps that change now. What runs goes on."""
+    while next_change(st) <= st.state_f[NOW]:
+        k = st.state_i[NEXT_CHANGE]
+        st.state_group_cap[st.c_change_group[k]] = st.c_change_cap[k]
+        st.state_i[NEXT_CHANGE] += 1
 
 
 @inlined

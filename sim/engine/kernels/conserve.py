@@ -199,6 +199,7 @@ def _check_groups(st):
                 used[n] += st.state_job_counted[j] * st.w_job_group_amount[i]
     for n in range(len(used)):
         # pinned jobs may exceed caps, and exclusive ones by what their machines have beyond them
-        is_over = used[n] > st.c_group_cap[n] and not PINS and not st.state_i[EXCLUSIVES]
+        is_over = used[n] > st.state_group_cap[n] and not PINS and not st.state_i[EXCLUSIVES]
+        is_over = is_over and len(st.c_change_s) == 0  # below what runs, perhaps
         if used[n] != st.state_group_used[n] or is_over:
             _break(st, GROUP, n)

@@ -156,7 +156,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_node_borrows", "i1", "*", INPUT),  # it may borrow something
     ("c_quota_limits", "i1", "*", INPUT),  # of each resource: some node names it
     # groups of jobs with a cap (`sim.engine.kernels.caps`)
-    ("c_group_cap", "i8", "*", INPUT),  # jobs, quanta, or quanta × s
+    ("c_change_s", "f8", "*", INPUT),  # when a cap changes, ascending
+    ("c_change_group", "i4", "*", INPUT),
+    ("c_change_cap", "i8", "*", INPUT),
     ("c_group_counts", "i1", "*", INPUT),
     ("c_group_resource", "i4", "*", INPUT),
     ("c_group_blocks", "i1", "*", INPUT),
@@ -254,6 +256,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_limit_left", "i8", "J:CAPS", INPUT),
     ("state_job_limited", "i1", "J:CAPS", 0),
     ("state_limited_jobs", "i4", "J:CAPS", 0),
+    ("state_group_cap", "i8", "*", INPUT),  # jobs, quanta, or quanta × s
     ("state_group_used", "i8", "*", INPUT),
     # jobs that need the outputs of others
     ("state_job_missing", "i4", "J:INPUTS", INPUT),  # hard inputs that do not exist yet

@@ -20,7 +20,7 @@ from sim.base.jit import compiled, inlined, is_cached, jit, late, part, speciali
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
 from sim.engine.kernels.batches import begin_batches, records_full
-from sim.engine.kernels.caps import update_limits
+from sim.engine.kernels.caps import change_caps, next_change, update_limits
 from sim.engine.kernels.conserve import is_broken
 from sim.engine.kernels.dispatch import dispatch_strict
 from sim.engine.kernels.faults.rates import advance_speed, collect_ended, drop_stale, update_rates
@@ -176,8 +176,10 @@ def run(st, changed, n_changed):
             stop_leaving(st)
         if SERVICE:
             _crossings(st)
-        if CAPS and st.state_f[CAP_TICK] <= now:
-            update_limits(st)
+        if CAPS:
+            change_caps(st)
+            if st.state_f[CAP_TICK] <= now:
+                update_limits(st)
         if st.state_f[TIMER] <= now:
             _tick(st)
         openings(st)
@@ -199,7 +201,7 @@ def _next_time(st):
     if outage < len(st.w_outage_time):
         time = min(time, st.w_outage_time[outage])
     if CAPS:
-        time = min(time, st.state_f[CAP_TICK])
+        time = min(time, st.state_f[CAP_TICK], next_change(st))
     if PINS:
         time = next_pin(st, time)
     if REPLANS and (not PINS or has_begun(st)):
@@ -302,7 +304,7 @@ def _count_idle(st):
     if WINDOWS:
         idle = idle and st.state_i[NEXT_OUTAGE] == len(st.w_outage_time)
     if CAPS:
-        idle = idle and st.state_f[CAP_TICK] == math.inf
+        idle = idle and st.state_f[CAP_TICK] == math.inf and next_change(st) == math.inf
     if PINS:
         idle = idle and st.state_i[NEXT_PIN] == len(st.w_pin_s)
         idle = idle and st.state_i[NEXT_MOMENT] == len(st.w_moment_s)

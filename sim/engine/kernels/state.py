@@ -40,6 +40,7 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_DUE,
     N_LIMITED,
     NEXT_OUTAGE,
+    NEXT_CHANGE,
     JOBS_LEFT,
     N_FIN,
     N_SLOT_FREE,
@@ -130,8 +131,8 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     ISOLATED,
     BY_SHARE,
     EXCLUSIVES,
-) = range(94)
-N_I = 94
+) = range(95)
+N_I = 95
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ def lay_out_caps(
     """Return the fields of caps, of one job each where none are counted (`counts_any`)."""
     if not counts_any:
         return ABSENT
+    quanta = partial(groups.quanta, resources, quantum)
     counts = np.full(len(groups.cap), counters.AMOUNT, np.int8)
     counts[groups.counts(RUNNING)] = counters.RUNNING
     counts[_are_held(groups)] = counters.HELD
@@ -37,11 +39,14 @@ def lay_out_caps(
         "w_job_group_amount": _amounts(columns, groups),
         "w_job_cap_limit_s": limit_s,
         "w_job_cap_limit": np.ceil(limit_s).astype(np.int64),
-        "c_group_cap": groups.quanta(resources, quantum),
+        "c_change_s": groups.change_s,
+        "c_change_group": groups.change_group,
+        "c_change_cap": quanta(groups.change_number, groups.change_group),
         "c_group_counts": counts,
         "c_group_resource": resource[groups.cap],
         "c_group_blocks": blocks[groups.cap],
         "state_job_limit_left": np.ceil(limit_s).astype(np.int64),
+        "state_group_cap": quanta(groups.number, np.arange(len(groups.cap))),
         "state_group_used": np.zeros(len(groups.cap), np.int64),
         "state_sum_group": np.zeros(len(groups.cap), np.int64),
     }
@@ -105,11 +110,14 @@ ABSENT: dict[str, NDArray[Any]] = {
     "w_job_group_amount": np.zeros(0, np.int64),
     "w_job_cap_limit_s": np.zeros(1),
     "w_job_cap_limit": np.zeros(1, np.int64),
-    "c_group_cap": np.zeros(0, np.int64),
+    "c_change_s": np.zeros(0),
+    "c_change_group": np.zeros(0, np.int32),
+    "c_change_cap": np.zeros(0, np.int64),
     "c_group_counts": np.zeros(0, np.int8),
     "c_group_resource": np.zeros(0, np.int32),
     "c_group_blocks": np.zeros(0, np.int8),
     "state_job_limit_left": np.zeros(1, np.int64),
+    "state_group_cap": np.zeros(0, np.int64),
     "state_group_used": np.zeros(0, np.int64),
     "state_sum_group": np.zeros(0, np.int64),
 }

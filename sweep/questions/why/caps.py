@@ -44,7 +44,7 @@ class Caps:
         begin_s, _ = self._span(np.array([job]))
         for group in self.groups_of(job):
             row = groups.caps[groups.cap[group]]
-            limit = groups.number[group]
+            limit = groups.number_at(group, times)
             if row.counted in a.resources:
                 r = a.resources.index(row.counted)
                 needs: I8 | int = int(demand[r])

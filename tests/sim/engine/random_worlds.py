@@ -466,6 +466,10 @@ def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool)
                 if rng.random() < 0.6
             }
         row["at_most"] = at_most or 3
+        if rng.random() < 0.3:
+            times = np.cumsum(rng.integers(1, 12, rng.integers(1, 4))).tolist()
+            row["changes"] = [[at_s, rng.choice([0, *numbers]).item()] for at_s in times]
+            row["changes"].append([times[-1] + 5, max(numbers)])
         if rng.random() < 0.25:
             row["where"] = {"qos": "normal"}
         if rng.random() < 0.3 and counted != "submitted_jobs":

@@ -239,6 +239,7 @@ class _Run(
             for j in range(self.n_jobs):
                 while self._crossing(j) <= self.now:
                     self._cross(j)
+            self._change_caps()
             self._update_limits()
             if self.timer <= self.now:
                 self.timer = INF
@@ -274,7 +275,7 @@ class _Run(
 
     def _next_event(self):
         """Return the next time at which anything happens, other than a tick or poll."""
-        times = [self.cap_tick] + [e[0] for e in self.running]
+        times = [self.cap_tick, self._next_cap_change()] + [e[0] for e in self.running]
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
         times += [time for j in range(self.n_jobs) if (time := self._over_at(j)) > self.now]

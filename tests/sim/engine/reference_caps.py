@@ -16,13 +16,14 @@ class Capping:
     def _init_caps(self, cluster, quantum):
         table = self.c.features.jobs
         self.cap_groups, self.limit_from, self.cap_tick = [], {}, math.inf
+        self.cap_changes = []  # time, group, cap from then on
         rows = [
-            (row.counted, row.at_most, row.by, row.where or {}, row.blocks)
+            (row.counted, row.at_most, row.by, row.where or {}, row.blocks, row.changes)
             for row in cluster.limits
         ]
         if {"array", "throttle"} <= set(table.column_names):
-            rows.append(("running_jobs", self._throttles(table), ("array",), {}, False))
-        for counted, at_most, by, where, blocks in rows:
+            rows.append(("running_jobs", self._throttles(table), ("array",), {}, False, ()))
+        for counted, at_most, by, where, blocks, changes in rows:
             read = {name: self._texts(table, name, cluster) for name in (*by, *where)}
             members = {}
             for j in range(self.n_jobs):
@@ -38,18 +39,32 @@ class Capping:
             resource = None if is_held else counted.removesuffix("_minutes")
             r = None if resource is None else cluster.resources.index(resource)
             for key, jobs in members.items():
-                number = at_most
-                for value in key:
-                    if isinstance(number, dict):
-                        number = number.get(value, number.get("*"))
-                if number is None:
-                    continue
                 units = 1.0 if r is None else float(quantum[r])
                 units /= 60.0 if counted.endswith("_minutes") else 1.0
-                cap = math.floor(number / units * (1 + 1e-12) + 1e-9)
-                self.cap_groups.append(
-                    SimpleNamespace(counted=counted, r=r, cap=cap, blocks=blocks, members=jobs)
+                first, *later = (
+                    self._cap_number(table, key, units)
+                    for table in (at_most, *(table for _, table in changes))
                 )
+                group = SimpleNamespace(
+                    counted=counted, r=r, cap=first, blocks=blocks, members=jobs
+                )
+                self.cap_groups.append(group)
+                times = (at_s for at_s, _ in changes)
+                self.cap_changes += [(at_s, group, n) for at_s, n in zip(times, later, strict=True)]
+
+    def _cap_number(self, number, key, units):
+        for value in key:
+            if isinstance(number, dict):
+                number = number.get(value, number.get("*"))
+        return math.inf if number is None else math.floor(number / units * (1 + 1e-12) + 1e-9)
+
+    def _next_cap_change(self):
+        return min((at_s for at_s, _, _ in self.cap_changes), default=math.inf)
+
+    def _change_caps(self):
+        for row in [row for row in self.cap_changes if row[0] <= self.now]:
+            row[1].cap = row[2]
+            self.cap_changes.remove(row)
 
     def _throttles(self, table):
         arrays = {}

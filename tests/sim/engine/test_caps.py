@@ -384,3 +384,46 @@ def test_a_planned_exclusive_gang_counts_with_the_nodes_chosen_before_it_starts(
     alone = [job("b", 5.0, n=2, user="u", exclusive=True, **(cpus | {"min_tasks": 2}))]
     big = sim.Cluster.mixed([{"class": "big", "cpu": 8, "count": 2}]).with_limits(limits)
     assert run(alone, big, "slurm").job_start[0] < 5.0
+
+
+CHANGES = [[5, 1], [25, 4]]
+
+
+@pytest.mark.parametrize("policy", ["fifo", "easy", "conservative", "tetris"])
+def test_a_cap_changes_and_what_runs_goes_on(policy):
+    """Eight jobs of 10 s: four at 0; from 5 s on one at a time, at 10 and 20; the others at 25."""
+    jobs = [job(f"j{i}", 10.0, min_tasks=1, requested_s=10.0) for i in range(8)]
+    rows = [{"of": "cpu", "at_most": 4, "changes": CHANGES}]
+    result = run(jobs, sim.Cluster.machines(4, cpu=2).with_limits(rows), policy)
+    assert sorted(starts(result).values()) == [0, 0, 0, 0, 10, 20, 25, 25]
+
+
+def test_a_table_changes_and_another_user_has_no_cap_any_more():
+    jobs = [job(f"{user}{i}", 10.0, user=user) for user in "uv" for i in range(2)]
+    rows = [
+        {"of": "running_jobs", "by": ["user"], "at_most": 1, "changes": [[4, {"u": 1, "w": 1}]]}
+    ]
+    result = run(jobs, sim.Cluster.slots(4).with_limits(rows))
+    assert starts(result) == {"u0": 0, "u1": 10, "v0": 0, "v1": 4}
+
+
+def test_changes_count_from_the_first_submission():
+    jobs = [job(f"j{i}", 10.0, submit_s=1.6e9) for i in range(2)]
+    rows = [{"of": "cpu", "at_most": 1, "changes": [[3, 2]]}]
+    result = run(jobs, sim.Cluster.machines(2, cpu=1).with_limits(rows))
+    assert starts(result) == {"j0": 1.6e9, "j1": 1.6e9 + 3}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ([[3, 1], [2, 4]], r"changes\[1\] is at 2 s, and the row above at 3"),
+        ([[3]], r"changes\[0\] must be \[seconds, number\]"),
+        ([[3, -1]], r"changes\[0\]\[1\]"),
+        ([[3, 0]], "is 0 after its last change, so that it would wait for ever"),
+    ],
+)
+def test_invalid_changes_are_refused(changes, message):
+    rows = [{"of": "cpu", "at_most": 4, "changes": changes}]
+    with pytest.raises(InputError, match=message):
+        run([job("j", 1.0)], sim.Cluster.machines(4, cpu=2).with_limits(rows))

@@ -125,7 +125,7 @@ def _list_candidates(st):
     With caps a gang may start although no room was freed: what they count goes down with time.
     """
     if st.state_i[N_DIRTY] == 0 and st.state_i[N_NEW] == 0:
-        if CAPS and GANGS and len(st.c_group_cap) > 0:
+        if CAPS and GANGS and len(st.state_group_cap) > 0:
             return 0
         return -1
     return find_candidates(st)

@@ -280,7 +280,7 @@ def over_with_nodes(st, j):
         if st.c_group_counts[n] != AMOUNT:
             continue
         amount = _amount_on_nodes(st, j, st.c_group_resource[n])
-        if st.state_group_used[n] + amount > st.c_group_cap[n]:
+        if st.state_group_used[n] + amount > st.state_group_cap[n]:
             if not st.c_group_blocks[n]:
                 return PASSES
             over = BLOCKS
