@@ -384,3 +384,16 @@ def test_a_planned_exclusive_gang_counts_with_the_nodes_chosen_before_it_starts(
     alone = [job("b", 5.0, n=2, user="u", exclusive=True, **(cpus | {"min_tasks": 2}))]
     big = sim.Cluster.mixed([{"class": "big", "cpu": 8, "count": 2}]).with_limits(limits)
     assert run(alone, big, "slurm").job_start[0] < 5.0
+
+
+def test_a_job_that_ends_at_its_limit_leaves_one_place_in_the_queue():
+    """Two may be submitted: a ends at 5; c takes its place at 6, so that d is rejected at 7."""
+    jobs = [
+        job("a", 50.0, requested_s=5.0),
+        job("b", 50.0, requested_s=100.0),
+        job("c", 1.0, submit_s=6.0, requested_s=100.0),
+        job("d", 1.0, submit_s=6.5, requested_s=100.0),
+    ]
+    cluster = sim.Cluster.slots(1).with_limits([{"of": "submitted_jobs", "at_most": 2}])
+    result = run(jobs, cluster.with_enforced_limits())
+    assert result.jobs["outcome"].to_pylist() == ["timeout", "done", "done", "rejected"]
