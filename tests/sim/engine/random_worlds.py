@@ -185,6 +185,7 @@ LEAN = (
     ("caps", "holds", "gangs"),
     ("hard queues", "reservations"),
     ("unequal slots", "planning", "preemption"),
+    ("unequal slots", "planning", "devices", "gangs"),
     ("unequal slots", "planning", "preemption", "classes"),
     ("tiers", "reservations"),
     ("tiers", "planning"),

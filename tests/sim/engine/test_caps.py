@@ -427,3 +427,16 @@ def test_invalid_changes_are_refused(changes, message):
     rows = [{"of": "cpu", "at_most": 4, "changes": changes}]
     with pytest.raises(InputError, match=message):
         run([job("j", 1.0)], sim.Cluster.machines(4, cpu=2).with_limits(rows))
+
+
+def test_a_job_that_ends_at_its_limit_leaves_one_place_in_the_queue():
+    """Two may be submitted: a ends at 5; c takes its place at 6, so that d is rejected at 7."""
+    jobs = [
+        job("a", 50.0, requested_s=5.0),
+        job("b", 50.0, requested_s=100.0),
+        job("c", 1.0, submit_s=6.0, requested_s=100.0),
+        job("d", 1.0, submit_s=6.5, requested_s=100.0),
+    ]
+    cluster = sim.Cluster.slots(1).with_limits([{"of": "submitted_jobs", "at_most": 2}])
+    result = run(jobs, cluster.with_enforced_limits())
+    assert result.jobs["outcome"].to_pylist() == ["timeout", "done", "done", "rejected"]

@@ -141,3 +141,15 @@ def test_checked_worlds_are_equal():
         assert not result.differs, (number, result.differs)
         n_equal += not result.refused
     assert n_equal > examples(400) // 3
+
+
+@pytest.mark.parametrize("policy", ["fifo", "srpt", "las"])
+def test_accounts_hold_from_end_to_end_of_a_pool(policy):
+    """The loop that goes from one end to the next keeps the accounts that it passes on."""
+    rng = np.random.default_rng(3)
+    workload = sim.Workload.from_jobs(
+        {"submit_s": float(j), "stages": [{"durations_s": [*rng.uniform(1, 9, 6)]}]}
+        for j in range(12)
+    )
+    result = sim.simulate(workload, sim.Cluster.slots(5), policies.build(policy))
+    assert np.isfinite(result.job_finish).all()
