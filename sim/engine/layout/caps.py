@@ -46,7 +46,7 @@ def lay_out_caps(
         "c_group_resource": resource[groups.cap],
         "c_group_blocks": blocks[groups.cap],
         "state_job_limit_left": np.ceil(limit_s).astype(np.int64),
-        "state_group_cap": quanta(groups.number, np.arange(len(groups.cap))),
+        "state_group_cap": quanta(groups.number, np.arange(len(groups.cap), dtype=np.int32)),
         "state_group_used": np.zeros(len(groups.cap), np.int64),
         "state_sum_group": np.zeros(len(groups.cap), np.int64),
     }
