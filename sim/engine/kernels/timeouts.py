@@ -10,7 +10,8 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.caps import count_submitted
-from sim.engine.kernels.faults.restart import TIMEOUT, stop_task
+from sim.engine.kernels.faults.restart import stop_task
+from sim.engine.kernels.faults.stop_records import TIMEOUT
 from sim.engine.kernels.features import CAPS, GANGS, SERVICE
 from sim.engine.kernels.held_slots import release_slots
 from sim.engine.kernels.passing import note_running
