@@ -52,7 +52,7 @@ def speedup(text: str, width: F8) -> F8:
     Widths outside the curve take the nearest point's.
     """
     if not text:
-        return width.astype(np.float64)
+        return width
     x, y = curve_points(text)
     if len(x) == 1:
         return np.full(len(width), y[0])
@@ -64,7 +64,7 @@ def speedup(text: str, width: F8) -> F8:
 
 def paces(text: str, width_max: int) -> F8:
     """Return the pace at the widths 0 to `width_max`: 0 at 0, 1 at the greatest."""
-    value = speedup(text, np.arange(1, width_max + 1))
+    value = speedup(text, np.arange(1.0, width_max + 1.0))
     return np.concatenate([[0.0], np.minimum(value / value[-1], 1.0)])
 
 

@@ -249,7 +249,11 @@ def _check_elastic(workload: Tables) -> None:
     if WIDTH_MIN.name not in jobs.column_names:
         return
     check_column(workload, "jobs", jobs, WIDTH_MIN)
-    low, gang, most = values(jobs, WIDTH_MIN.name), values(jobs, "min_tasks"), job_n_tasks(workload)
+    low, gang, widest = (
+        values(jobs, WIDTH_MIN.name),
+        values(jobs, "min_tasks"),
+        job_n_tasks(workload),
+    )
     is_elastic, stage0 = low > 0, job_stage0(workload)
     first = stage0[:-1]
     _, longest, shortest = stage_durations(workload)
@@ -257,9 +261,9 @@ def _check_elastic(workload: Tables) -> None:
     text = "an elastic job is one stage of tasks of equal duration"
     refuse(workload, "jobs", is_elastic & unlike, lambda _: text, "elastic job of unlike tasks")
     refuse(
-        workload, "jobs", is_elastic & ((low > most) | (gang != low)),
+        workload, "jobs", is_elastic & ((low > widest) | (gang != low)),
         lambda i: (
-            f"width_min is {low[i]}, min_tasks {gang[i]}, and it has {most[i]} tasks; an elastic "
+            f"width_min is {low[i]}, min_tasks {gang[i]}, and it has {widest[i]} tasks; an elastic "
             "job starts with width_min of them, so that min_tasks is the same"
         ),
         "wrong width",
@@ -269,9 +273,9 @@ def _check_elastic(workload: Tables) -> None:
         ends = [curve_points(text)[0][[0, -1]] if text else (1, np.inf) for text in texts]
         begin, end = np.array(ends).T[:, curve]
         refuse(
-            workload, "jobs", is_elastic & ((begin > low) | (end < most)),
+            workload, "jobs", is_elastic & ((begin > low) | (end < widest)),
             lambda i: (
-                f"speedup is {texts[curve[i]]!r}, and its widths are {low[i]} to {most[i]}: "
+                f"speedup is {texts[curve[i]]!r}, and its widths are {low[i]} to {widest[i]}: "
                 "give points for the least and the greatest"
             ),
             "width beyond the curve",

@@ -11,9 +11,9 @@ import math
 
 from sim.base.jit import part
 from sim.engine.kernels.components import component_of, idle_slots
-from sim.engine.kernels.faults.stop_records import record_stop
 from sim.engine.kernels.features import CHOOSES
 from sim.engine.kernels.state import CONSTRAINED, LAUNCH, NOW, RECORD, STOPS
+from sim.engine.kernels.stop_records import record_stop
 
 
 @part
@@ -40,8 +40,8 @@ def width_of(st, j):
 def wanted_width(st, j):
     """Return the width that the policy wants of elastic job `j`, within its own."""
     g = st.w_job_stage0[j]
-    most = st.w_stage_task0[g + 1] - st.w_stage_task0[g]
-    return min(max(st.p_job_width[j], st.w_job_width_min[j]), most)
+    widest = st.w_stage_task0[g + 1] - st.w_stage_task0[g]
+    return min(max(st.p_job_width[j], st.w_job_width_min[j]), widest)
 
 
 @part

@@ -136,15 +136,13 @@ def _note_placement(st, slot):
 def start_task(st, g, machine, in_held_slot, count):
     """Start the next task of stage `g` on `machine`, in a slot held by its gang or in free room.
 
-    With batches the next `count`, which must be alike. If starts lag behind placements the task
-    only launches, and its room is held.
+    With batches the next `count`, which must be alike; of an elastic job all. If starts lag behind
+    placements the task only launches, and its room is held.
     """
     now = st.state_f[NOW]
     if LEARNS:
         st.state_i[IS_REFINED] = 0
     j = st.w_stage_job[g]
-    if ELASTIC:
-        count = tasks_with(st, g)
     task = _take_next(st, g, machine, count)
     run = next_run(st, g, task, count) if BATCHES else 0
     duration = st.w_run_duration[run] if BATCHES else st.w_task_duration[task]
@@ -172,8 +170,6 @@ def start_task(st, g, machine, in_held_slot, count):
         st.state_slot_flag[slot] = flag
     if in_held_slot:
         enter_slot(st, j, slot)
-        if ELASTIC:
-            st.state_job_unit[j] = slot
     else:
         if CHOOSES and st.state_i[CONSTRAINED]:
             acquire_task_devices(st, g, slot)

@@ -32,7 +32,6 @@ from sim.engine.kernels.faults.restart import (
     stops_full,
     wake_readers,
 )
-from sim.engine.kernels.faults.stop_records import GANG_STOPPED
 from sim.engine.kernels.features import (
     BATCHES,
     CAPS,
@@ -98,6 +97,7 @@ from sim.engine.kernels.state import (
     TIMER,
     TRIES,
 )
+from sim.engine.kernels.stop_records import GANG_STOPPED
 from sim.engine.kernels.time_limits import next_limit
 from sim.engine.kernels.timeouts import end_reservations, time_out
 from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, update_wait_queue

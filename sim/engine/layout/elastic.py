@@ -75,7 +75,8 @@ def elastic_fields(columns: Columns, is_needed: bool) -> dict[str, NDArray[Any]]
     keys = np.stack([columns.job_speedup.astype(np.int64), width], axis=1)
     curves, curve = np.unique(keys, axis=0, return_inverse=True)
     rows = [
-        paces(columns.speedups[k], int(most)) if most else np.ones(1) for k, most in curves.tolist()
+        paces(columns.speedups[k], width_max) if width_max else np.ones(1)
+        for k, width_max in curves.tolist()
     ]
     return {
         "w_job_width_min": columns.job_width_min,

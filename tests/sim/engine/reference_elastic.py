@@ -23,13 +23,13 @@ class Stretching:
 
     def _curve(self, j):
         """Return the pace of job j at the widths from 0 on."""
-        text, most = self.c.speedups[self.c.job_speedup[j]], int(self.c.job_n_tasks[j])
+        text, widest = self.c.speedups[self.c.job_speedup[j]], int(self.c.job_n_tasks[j])
         if not text:
-            return [w / most for w in range(most + 1)]
+            return [w / widest for w in range(widest + 1)]
         points = [point.split(":") for point in text.split()]
         points = [(int(width), float(value)) for width, value in points]
         values = [0.0]
-        for w in range(1, most + 1):
+        for w in range(1, widest + 1):
             before = [point for point in points if point[0] <= w] or points[:1]
             after = [point for point in points if point[0] > w]
             (x0, y0), (x1, y1) = before[-1], (after or before[-1:])[0]
@@ -47,8 +47,8 @@ class Stretching:
         return list(range(int(self.c.stage_task0[g]), int(self.c.stage_task0[g + 1])))
 
     def _wanted_width(self, j):
-        low, most = int(self.c.job_width_min[j]), int(self.c.job_n_tasks[j])
-        return min(max(int(self.plan.jobs["width"][j]), low), most)
+        low, widest = int(self.c.job_width_min[j]), int(self.c.job_n_tasks[j])
+        return min(max(int(self.plan.jobs["width"][j]), low), widest)
 
     def _machines_in_order(self, j, barred=()):
         """List a machine for each further place of job j that there is, in the usual order."""
@@ -167,7 +167,7 @@ class Stretching:
         self.view["running"][j] = width
         self.pace[j] = self.curves[j][width]
         i = next(i for i, e in enumerate(self.running) if self.c.stage_job[e[2]] == j)
-        _, task, g, machine, first, held = self.running[i]
+        _, task, g, machine, first, in_slot = self.running[i]
         rate, left, since = self.progress[task]
         if since <= self.now:
             left = max(0.0, left - rate * self._done_since(since))
@@ -175,5 +175,5 @@ class Stretching:
         new = self._rate(g, machine)
         self.progress[task] = (new, left, begin)
         end = self._finish_time(begin, left / new)
-        self.running[i] = (end, task, g, machine, first, held)
+        self.running[i] = (end, task, g, machine, first, in_slot)
         self._emit(Event.RESIZE, j)

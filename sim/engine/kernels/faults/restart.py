@@ -18,17 +18,6 @@ from sim.engine.kernels.choosing.choice import release_task_devices
 from sim.engine.kernels.components import end_component, first_component, idle_slots
 from sim.engine.kernels.elastic import is_elastic, stop_places, tasks_with
 from sim.engine.kernels.faults.rates import clear_end, leave_machine
-from sim.engine.kernels.faults.stop_records import (
-    CANCELLED,
-    FAILED,
-    GANG_STOPPED,
-    INPUT_LOST,
-    MACHINE_LOST,
-    OUTPUT_LOST,
-    PREEMPTED,
-    TIMEOUT,
-    record_stop,
-)
 from sim.engine.kernels.faults.work import SUSPEND, keep_work, lose_work, suspend_work
 from sim.engine.kernels.features import (
     CAPS,
@@ -70,6 +59,17 @@ from sim.engine.kernels.state import (
     NOW,
     PENDING,
     STOPS,
+)
+from sim.engine.kernels.stop_records import (
+    CANCELLED,
+    FAILED,
+    GANG_STOPPED,
+    INPUT_LOST,
+    MACHINE_LOST,
+    OUTPUT_LOST,
+    PREEMPTED,
+    TIMEOUT,
+    record_stop,
 )
 from sim.engine.kernels.turns import turn_of
 from sim.engine.kernels.waiting import is_listed, stage_ready, update_rank
@@ -153,8 +153,8 @@ def stops_full(st):
     again; each place of an elastic job may be given back before that, and taken again.
     """
     room = len(st.out_stop_task) - st.state_i[N_STOPS]
-    most = 4 if ELASTIC else 2
-    return st.state_i[STOPS] and room < most * len(st.state_slot_task)
+    times = 4 if ELASTIC else 2
+    return st.state_i[STOPS] and room < times * len(st.state_slot_task)
 
 
 @part

@@ -19,11 +19,11 @@ from sim.engine.kernels.elastic import (
     end_place,
     follow_width,
     is_elastic,
+    tasks_with,
     wanted_width,
     width_of,
 )
 from sim.engine.kernels.faults.rates import go_on_later
-from sim.engine.kernels.faults.stop_records import RESIZED
 from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.jobs import RESIZE, emit, refresh_job
@@ -32,17 +32,18 @@ from sim.engine.kernels.resources import release_held, within_cap
 from sim.engine.kernels.rigid.room import FIRST, LEAST_SCORE, PRESENT, next_machine, slots_beside
 from sim.engine.kernels.service import accrue
 from sim.engine.kernels.state import BARRED, CONSTRAINED, MACHINE_CHOICE, NOW
+from sim.engine.kernels.stop_records import RESIZED
 
 
 @part
 def take_places(st, j):
     """Hold the places with which elastic job `j` starts; there is room for its least width."""
-    c, low, most, n = first_component(st, j), st.w_job_width_min[j], wanted_width(st, j), 0
+    c, low, target, n = first_component(st, j), st.w_job_width_min[j], wanted_width(st, j), 0
     for machine in range(st.state_mach_free.shape[0]):
         n += slots_on(st, j, c, machine)
-        if n >= most:
+        if n >= target:
             break
-    n = min(n, most)
+    n = min(n, target)
     while n > low and not within_cap(st, j, st.w_slot, c, n):
         n -= 1
     st.state_job_places[j] = n
@@ -62,7 +63,8 @@ def start_unit(st, j):
     follow = idle_slots(st, j, c) - 1
     add_idle(st, j, c, -1)
     follow_width(st, j)
-    start_task(st, st.w_job_stage0[j], st.state_held_machine[st.w_slot0[c] + follow], True, 1)
+    g, machine = st.w_job_stage0[j], st.state_held_machine[st.w_slot0[c] + follow]
+    start_task(st, g, machine, True, tasks_with(st, g))
     for i in range(follow):
         begin_place(st, j, i)
 
