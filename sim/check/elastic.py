@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.check.broken import refuse
+from sim.cluster.speeds import class_speeds
 from sim.engine.record import Run
 from sim.workload.elastic import paces
 
@@ -32,8 +33,11 @@ def check_elastic(run: Run) -> None:
     assert start is not None
     assert finish is not None
     assert stopped is not None
-    fastest = max(1.0, float(np.max(run.cluster.slowdowns.steps()[1], initial=1.0)))
     done = ~run.job_failed & np.isfinite(run.job_finish) & (columns.job_width_min > 0)
+    fastest = np.full(len(done), float(np.max(run.cluster.slowdowns.steps()[1], initial=1.0)))
+    speed = class_speeds(columns, run.cluster)
+    if speed is not None:
+        fastest *= np.maximum(speed.max(axis=1), 1.0)[columns.job_stage0[:-1]]
     lacks_s, is_narrow = np.zeros(len(done)), np.zeros(len(done), bool)
     order = np.argsort(stopped.task, kind="stable")
     first_stop = np.searchsorted(stopped.task[order], columns.stage_task0[columns.job_stage0])
@@ -48,7 +52,7 @@ def check_elastic(run: Run) -> None:
         pace = paces(columns.speedups[columns.job_speedup[j]], int(columns.job_n_tasks[j]))
         widths, lasts_s = width.sum(axis=1), np.diff(times)
         work_s, needs_s = float((pace[widths] * lasts_s).sum()), float(columns.stage_max_s[g])
-        lacks_s[j] = needs_s - SLACK * (1 + needs_s + abs(float(times[-1]))) - fastest * work_s
+        lacks_s[j] = needs_s - SLACK * (1 + needs_s + abs(float(times[-1]))) - fastest[j] * work_s
         is_narrow[j] = bool(((widths > 0) & (widths < columns.job_width_min[j])).any())
     refuse(lacks_s > 0, lambda j: f"elastic job {j} is done, and lacks {lacks_s[j]:g} s of work")
     refuse(is_narrow, lambda j: f"elastic job {j} has fewer places than its least width")

@@ -11,7 +11,8 @@ import math
 
 from sim.base.jit import part
 from sim.engine.kernels.components import component_of, idle_slots
-from sim.engine.kernels.features import CHOOSES
+from sim.engine.kernels.features import CHOOSES, CLASS_SPEEDS
+from sim.engine.kernels.speeds import speed_on
 from sim.engine.kernels.state import CONSTRAINED, LAUNCH, NOW, RECORD, STOPS
 from sim.engine.kernels.stop_records import record_stop
 
@@ -45,9 +46,16 @@ def wanted_width(st, j):
 
 
 @part
-def follow_width(st, j):
-    """Set the pace of elastic job `j` by its places."""
-    st.state_job_pace[j] = st.w_pace[st.w_job_pace0[j] + width_of(st, j)]
+def follow_width(st, j, machine):
+    """Set the pace of elastic job `j` by its places, the first of which is on `machine`."""
+    width, pace = width_of(st, j), st.w_pace[st.w_job_pace0[j] + width_of(st, j)]
+    if CLASS_SPEEDS:
+        g = st.w_job_stage0[j]
+        speed, entry = speed_on(st, g, machine), st.w_slot0[component_of(st, g)]
+        for i in range(entry, entry + width - 1):
+            speed = min(speed, speed_on(st, g, st.state_held_machine[i]))
+        pace *= speed
+    st.state_job_pace[j] = pace
 
 
 @part

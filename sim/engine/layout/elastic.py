@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sim.base.arrays import I8, offsets
 from sim.base.errors import InputError
 from sim.cluster.exclusive import exclusive_jobs
-from sim.cluster.speeds import class_speeds
 from sim.engine.plan import Fit, Plan
 from sim.workload.elastic import has_elastic, paces
 
@@ -35,16 +34,13 @@ def check_elastic(columns: Columns, cluster: Cluster, plan: Plan) -> None:
     remote = (columns.stage_home[stage] >= 0) & (columns.stage_remote_factor[stage] > 1)
     leaves_out = bool(plan.fit_resources) and not set(cluster.resources) <= {*plan.fit_resources}
     overbooks = plan.fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
-    speeds = class_speeds(columns, cluster)
     refused = {
         "reservations": plan.reservations > 0,
         "periodic planning": plan.replan is not None,
-        "preemption": plan.preemption is not None,
         "a state in which the run begins": plan.pinned is not None,
         "attempts of their tasks that fail": bool(np.isin(stage, fails).any()),
         "remote inputs": bool(remote.any()),
         "resources that are overbooked": not cluster.unit and (leaves_out or overbooks),
-        "speeds by class of machines": speeds is not None and bool((speeds[stage] != 1.0).any()),
         "whole machines": bool(exclusive_jobs(columns, cluster)[is_elastic].any()),
     }
     for mechanism, is_used in refused.items():

@@ -80,10 +80,16 @@ class Stretching:
         first = self.idle[j].pop()
         self.idle[j].reverse()
         g = self.job_stages[j][0]
-        self.pace[j] = self.curves[j][len(self.idle[j]) + 1]
+        self._set_pace(j, first[0])
         self._start(g, first[0], first)
         for i in range(len(self.idle[j])):
             self._begin_place(j, i)
+
+    def _set_pace(self, j, machine):
+        """Set the pace of job j by its places, which go at the speed of the slowest."""
+        machines = [machine, *(m for m, *_ in self.idle[j])]
+        speed = min(self._speed(self.job_stages[j][0], m) for m in machines)
+        self.pace[j] = self.curves[j][len(machines)] * speed
 
     def _first_row(self, j):
         return int(self.c.stage_task0[self.job_stages[j][0]])
@@ -162,12 +168,11 @@ class Stretching:
 
     def _set_width(self, j):
         """Let job j, whose places have changed, run at another pace after it stood still."""
-        width = len(self.idle[j]) + 1
         self._accrue(j)
-        self.view["running"][j] = width
-        self.pace[j] = self.curves[j][width]
+        self.view["running"][j] = len(self.idle[j]) + 1
         i = next(i for i, e in enumerate(self.running) if self.c.stage_job[e[2]] == j)
         _, task, g, machine, first, in_slot = self.running[i]
+        self._set_pace(j, machine)
         rate, left, since = self.progress[task]
         if since <= self.now:
             left = max(0.0, left - rate * self._done_since(since))

@@ -62,8 +62,8 @@ def start_unit(st, j):
     c = first_component(st, j)
     follow = idle_slots(st, j, c) - 1
     add_idle(st, j, c, -1)
-    follow_width(st, j)
     g, machine = st.w_job_stage0[j], st.state_held_machine[st.w_slot0[c] + follow]
+    follow_width(st, j, machine)
     start_task(st, g, machine, True, tasks_with(st, g))
     for i in range(follow):
         begin_place(st, j, i)
@@ -131,7 +131,7 @@ def _change_width(st, j):
     if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
     st.state_job_running[j] = width_of(st, j)
-    follow_width(st, j)
+    follow_width(st, j, st.state_slot_machine[st.state_job_unit[j]])
     go_on_later(st, st.state_job_unit[j], st.state_f[NOW] + st.w_job_reconfigure[j])
     refresh_job(st, j)
     emit(st, RESIZE, j)
