@@ -44,9 +44,9 @@ class CommonPool(Widths):
             for k in np.argsort(-above, kind="stable").tolist():
                 if needed <= SLACK or above[k] == 0:
                     break
-                given = min(int(above[k]), int(np.ceil(needed / cost[k] - SLACK)))
-                width[k] -= given
-                needed -= given * cost[k]
+                n = min(int(above[k]), int(np.ceil(needed / cost[k] - SLACK)))
+                width[k] -= n
+                needed -= n * cost[k]
             left = max(0.0, -needed)
         for k in np.argsort(width - low, kind="stable").tolist():
             if stretches[k] and cost[k] > 0:

@@ -41,7 +41,7 @@ class Jobs:
     active: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, world: World) -> Jobs:
+    def before(cls, world: World) -> Jobs:
         """Return the jobs of a world before its first event."""
         columns, cluster = world.columns, world.cluster
         share = (stage_demands(columns, cluster) / cluster.total).max(axis=1)
@@ -95,7 +95,7 @@ class Widths(Policy):
 
     def prepare(self, world: World, plan: Plan) -> Jobs:
         """Let each job wait with its least width."""
-        jobs = Jobs.of(world)
+        jobs = Jobs.before(world)
         plan.set_jobs(width=jobs.low)
         return jobs
 

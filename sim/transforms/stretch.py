@@ -61,11 +61,11 @@ def stretch(
     pause_s = np.where(c.job_width_min > 0, c.job_reconfigure, reconfigure_s)
     for j in rows.tolist():
         size, g = int(n[j]), int(first[j])
-        least, widest = max(1, int(np.ceil(size * low))), max(size, int(size * high))
-        curves[j] = amdahl(least, size, widest, serial)
+        narrowest, widest = max(1, int(np.ceil(size * low))), max(size, int(size * high))
+        curves[j] = amdahl(narrowest, size, widest, serial)
         at_size, at_widest = speedup(curves[j], np.array([size, widest], np.float64)).tolist()
         duration_s[g] *= at_size / at_widest
-        n_tasks[g], width_min[j], gang[j] = widest, least, least
+        n_tasks[g], width_min[j], gang[j] = widest, narrowest, narrowest
     jobs = with_column(workload.jobs, "min_tasks", gang)
     jobs = with_column(jobs, WIDTH_MIN.name, width_min)
     jobs = with_column(jobs, RECONFIGURE.name, pause_s)

@@ -46,16 +46,20 @@ def wanted_width(st, j):
 
 
 @part
-def follow_width(st, j, machine):
-    """Set the pace of elastic job `j` by its places, the first of which is on `machine`."""
+def pace_of(st, j):
+    """Return the pace of elastic job `j`, which runs, by its places."""
     width, pace = width_of(st, j), st.w_pace[st.w_job_pace0[j] + width_of(st, j)]
     if CLASS_SPEEDS:
         g = st.w_job_stage0[j]
-        speed, entry = speed_on(st, g, machine), st.w_slot0[component_of(st, g)]
+        machine, entry = (
+            st.state_slot_machine[st.state_job_unit[j]],
+            st.w_slot0[component_of(st, g)],
+        )
+        speed = speed_on(st, g, machine)
         for i in range(entry, entry + width - 1):
             speed = min(speed, speed_on(st, g, st.state_held_machine[i]))
         pace *= speed
-    st.state_job_pace[j] = pace
+    return pace
 
 
 @part

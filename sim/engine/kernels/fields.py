@@ -225,10 +225,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_ready_head", "i4", "J", -1),  # first of its stages with a ready task
     ("state_job_used", "i8", "J:USAGE, R", 0),  # quanta of its tasks and held slots
     ("state_job_idle_held", "i4", "J:GANGS", -1),  # held slots that are idle; -1 not admitted
-    # elastic jobs: slot of the unit, places with which it begins, part of its full speed
+    # elastic jobs: slot of the unit, places with which it begins
     ("state_job_unit", "i4", "J:ELASTIC", 0),
     ("state_job_places", "i4", "J:ELASTIC", 0),
-    ("state_job_pace", "f8", "J:ELASTIC", 1.0),
     ("state_job_is_over", "i1", "J:PREEMPTS", 0),  # it runs more tasks than its limit
     ("state_job_evicted", "i4", "J:PREEMPTS", 0),  # its tasks that are given back on trial
     # preemption: when gangs and tasks took their room; units of tasks that stop together (a slot,

@@ -224,16 +224,14 @@ class Refused(Policy):
     name = "refused"
 
     def prepare(self, world, plan):
-        if self.mechanism == "preemption":
-            plan.preemption = Preemption(Right.LEVEL, Victims.LAST_STARTED)
-        elif self.mechanism == "reservations":
+        if self.mechanism == "reservations":
             plan.set_jobs(expected_s=10.0)
             plan.reservations = 1
         else:
             plan.fit, plan.packing = Fit.PACK, type(plan.packing)(overbook=True)
 
 
-@pytest.mark.parametrize("mechanism", ["preemption", "reservations", "overbooked"])
+@pytest.mark.parametrize("mechanism", ["reservations", "overbooked"])
 def test_what_does_not_run_with_elastic_jobs_says_so(mechanism):
     cluster = sim.Cluster.machines(2, cpu=2, fungible=("cpu",))
     with pytest.raises(InputError, match=f"elastic jobs do not run with .*{mechanism}"):
@@ -270,3 +268,31 @@ def test_random_worlds_are_equal_and_keep_the_rules():
         n_resized += "resized" in kernel.stops["reason"].to_pylist()
     assert n_ran > 3
     assert n_resized > 0
+
+
+def test_a_preempted_job_begins_again_in_as_many_places_as_there_are():
+    @dataclass(frozen=True)
+    class Preempts(Policy):
+        name = "preempts"
+
+        def prepare(self, world, plan):
+            level = np.arange(len(plan.jobs["key"]), dtype=np.float64)
+            plan.set_jobs(preempt_level=level, preempts_below=level, key=-level)
+            plan.preemption = Preemption(Right.LEVEL, Victims.LAST_STARTED)
+
+    rigid = {"submit_s": 2.0, "min_tasks": 2, "stages": [{"durations_s": [3.0] * 2}]}
+    workload = sim.Workload.from_jobs([job(checkpoint_s=1.0, restart_s=0.5), rigid])
+    result = sim.simulate(workload, sim.Cluster.slots(4), Preempts())
+    check_schedule(result)
+    # 6 of 8 s are left at 2.0, and the time to restart, in the two places that are free
+    assert result.job_finish.tolist() == [2.0 + 6.5 * 2, 5.0]
+    assert sorted(result.stops["reason"].to_pylist()) == ["preempted"] * 4
+    assert result.stops["kept_s"].to_pylist() == [2.0] * 4
+
+
+def test_a_job_goes_at_the_speed_of_its_slowest_place():
+    cluster = sim.Cluster.mixed([{"class": "fast", "count": 1, "cpu": 2}, {"count": 1, "cpu": 2}])
+    slow = job()
+    slow["stages"][0]["speed"] = {"fast": 2.0}
+    result = run([slow], cluster, changes=((4.0, 0, 2),))
+    assert result.job_finish.tolist() == [8.0]  # half of it at 1, half at half of 2

@@ -11,7 +11,6 @@ up.
 """
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import ELASTIC
 from sim.engine.kernels.heaps import fin_pop, fin_push
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import N_FIN, N_RIGID, N_TOUCHED, NOW, SPEED_INDEX
@@ -180,7 +179,7 @@ def _rate(st, g, machine):
     for r in range(st.state_i[N_RIGID], st.state_mach_free.shape[1]):
         if st.w_stage_demand[row, r] > 0:
             rate = min(rate, st.state_mach_rate[machine, r])
-    return rate * st.state_job_pace[st.w_stage_job[g]] if ELASTIC else rate
+    return rate
 
 
 @part
@@ -193,11 +192,14 @@ def remaining_s(st, slot):
 
 
 @part
-def go_on_later(st, slot, time):
-    """Let the task in `slot` stand still until `time`, and go on at its rate of then."""
+def go_on_later(st, slot, time, rate):
+    """Let the task in `slot` stand still until `time`, and go on at another rate.
+
+    No machine of the run is overbooked, so that the rate stays.
+    """
     st.state_slot_left[slot] = remaining_s(st, slot)
     st.state_slot_since[slot] = max(st.state_slot_since[slot], time)
-    st.state_slot_rate[slot] = _rate(st, st.state_slot_stage[slot], st.state_slot_machine[slot])
+    st.state_slot_rate[slot] = rate
     _expect(st, slot)
 
 

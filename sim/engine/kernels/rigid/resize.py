@@ -17,8 +17,8 @@ from sim.engine.kernels.components import add_idle, first_component, idle_slots
 from sim.engine.kernels.elastic import (
     begin_place,
     end_place,
-    follow_width,
     is_elastic,
+    pace_of,
     tasks_with,
     wanted_width,
     width_of,
@@ -63,8 +63,8 @@ def start_unit(st, j):
     follow = idle_slots(st, j, c) - 1
     add_idle(st, j, c, -1)
     g, machine = st.w_job_stage0[j], st.state_held_machine[st.w_slot0[c] + follow]
-    follow_width(st, j, machine)
     start_task(st, g, machine, True, tasks_with(st, g))
+    go_on_later(st, st.state_job_unit[j], st.state_f[NOW], pace_of(st, j))
     for i in range(follow):
         begin_place(st, j, i)
 
@@ -131,8 +131,8 @@ def _change_width(st, j):
     if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
     st.state_job_running[j] = width_of(st, j)
-    follow_width(st, j, st.state_slot_machine[st.state_job_unit[j]])
-    go_on_later(st, st.state_job_unit[j], st.state_f[NOW] + st.w_job_reconfigure[j])
+    time = st.state_f[NOW] + st.w_job_reconfigure[j]
+    go_on_later(st, st.state_job_unit[j], time, pace_of(st, j))
     refresh_job(st, j)
     emit(st, RESIZE, j)
 
