@@ -48,13 +48,14 @@ class CommonPool(Widths):
                 width[k] -= n
                 needed -= n * cost[k]
             left = max(0.0, -needed)
-        for k in np.argsort(width - low, kind="stable").tolist():
-            if stretches[k] and cost[k] > 0:
-                taken = min(int(high[k] - width[k]), int(left / cost[k] + SLACK))
-                width[k] += max(taken, 0)
-                left -= max(taken, 0) * cost[k]
-        runs = stretches
-        jobs.set_widths(plan, rows[runs], width[runs])
+        grows = np.flatnonzero(stretches & (cost > 0) & (width < high))
+        for k in grows[np.argsort((width - low)[grows], kind="stable")].tolist():
+            if left <= SLACK:
+                break
+            taken = max(min(int(high[k] - width[k]), int(left / cost[k] + SLACK)), 0)
+            width[k] += taken
+            left -= taken * cost[k]
+        jobs.set_widths(plan, rows[stretches], width[stretches])
 
     def widths(self, jobs: Jobs, rows: I8, left: float) -> I8:
         """Return the least widths, with which jobs start."""
