@@ -30,7 +30,7 @@ class EqualWidths(Widths):
             middle = (level + above) // 2
             fits = float((cost * np.clip(middle, low, high)).sum()) <= room
             level, above = (middle, above) if fits else (level, middle)
-        width = np.clip(level, low, high)
+        width: I8 = np.clip(level, low, high)
         more = np.flatnonzero(np.clip(level + 1, low, high) > width)
         used = float((cost * width).sum()) + np.cumsum(cost[more])
         width[more[: np.searchsorted(used, room, side="right")]] += 1

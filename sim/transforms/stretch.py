@@ -72,11 +72,11 @@ def stretch(
     jobs = with_column(jobs, SPEEDUP.name, pa.array(curves, pa.string()).dictionary_encode())
     note = {"stretch": len(rows), "share": share}
     stages = with_column(workload.stages, "n_tasks", n_tasks.astype(np.int32))
+    tables = {"jobs": jobs, "stages": stages}
     if workload.runs.one_a_stage:
-        durations = {"durations": duration_s}
-    else:
-        durations = {"tasks": _tasks(workload, n_tasks, duration_s, first[rows])}
-    return rebuild(workload, note, keep_recorded=False, jobs=jobs, stages=stages, **durations)
+        return rebuild(workload, note, durations=duration_s, keep_recorded=False, **tables)
+    tables["tasks"] = _tasks(workload, n_tasks, duration_s, first[rows])
+    return rebuild(workload, note, keep_recorded=False, **tables)
 
 
 def amdahl(low: int, size: int, high: int, serial: float) -> str:
