@@ -162,6 +162,7 @@ HISTORY = ("submit_s", "n_tasks", "user", "template", *_FEATURES)
 JOBS = (
     *("job_id", "submit_s", "template", "user", "queue", "min_tasks", "input_mode", *_FEATURES),
     *("account", "qos", "reservation", "preempts", "checkpoint_s", "restart_s", "partition"),
+    *("width_min", "speedup", "reconfigure_s"),
     *("exclusive", "one_per_node", "n_nodes", "poll_lag_s", "begin_s", "after_needs", "singleton"),
 )
 STAGES = ("job", "name", "n_tasks", "runs_on", "input_home", "remote_factor", *_FEATURES)

@@ -47,7 +47,8 @@ def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
     - ``tight_lb``: the same sum, with a fourth bound for each part, by heads, tails and packing
       (`sim.bounds.tight`).
 
-    A duration is that on the fastest class of machines that the task may run on. In periods in
+    A duration is that on the fastest class of machines that the task may run on, and of an elastic
+    job that at its greatest width; its work is the least at any width. In periods in
     which the cluster runs faster than 1 these hold for work, and the bounds are the
     times in which that much can be done (`sim.bounds.pace`).
 
@@ -117,9 +118,9 @@ def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dic
     if tight:
         share = _job_share(columns, cluster)
         best = np.maximum(best, tight_part_bounds(columns, cluster, order, part0, load, share))
-        bounds_s["tight_lb"] = np.maximum(
-            new_lb, np.add.reduceat(best, np.searchsorted(part0, job0))
-        )
+        tight_lb = np.maximum(new_lb, np.add.reduceat(best, np.searchsorted(part0, job0)))
+        # which packs tasks of fixed duration
+        bounds_s["tight_lb"] = np.where(columns.job_width_min > 0, new_lb, tight_lb)
     pace = Pace(cluster.slowdowns)
     if pace.is_even:
         return bounds_s

@@ -1,4 +1,4 @@
-"""Durations of tasks on the fastest class of machines that they may run on."""
+"""Durations of tasks on the fastest class of machines, and the least work of elastic jobs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.cluster.speeds import fastest
+from sim.workload.columns import replaced
+from sim.workload.elastic import has_elastic, least_work_shares
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -20,8 +22,13 @@ def at_fastest(columns: Columns, cluster: Cluster) -> Columns:
 
     Each task's duration is divided by the greatest speed of its stage on a class of machines that
     it may run on. No task of a run is shorter, so that a bound with these durations holds for any.
+    An elastic job is as long as at its greatest width, and takes as little room × time as at its
+    best.
     """
     speed = fastest(columns, cluster)
+    if has_elastic(columns):
+        share = least_work_shares(columns)[columns.stage_job]
+        columns = replaced(columns, stage_work=columns.stage_work * share)
     if speed is None:
         return columns
     work: F8 = columns.stage_work / speed

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8, Mask
 from sim.bounds import bound_arrays
 from sim.check.broken import BrokenRuleError, refuse
+from sim.check.elastic import check_elastic
 from sim.check.makespan import makespan_bound
 from sim.check.record import SLACK, Record
 from sim.result import Result
@@ -73,15 +74,17 @@ def check_every_job_ends(record: Record) -> None:
 def check_tasks_run_their_duration(record: Record) -> None:
     """Check that a task runs for its duration, or longer where its machine is overbooked.
 
-    That is divided by the speed on the class of its machine.
+    That is divided by the speed on the class of its machine. Elastic jobs go by their widths.
     """
-    duration = record.duration
+    duration, by_width = record.duration, record.c.job_width_min[record.task_job] > 0
+    if by_width.any():
+        check_elastic(record.result)
     if record.overbooked.any():
         wrong = record.finish - record.start < duration * (1 - SLACK) - SLACK
     else:
         wrong = record.finish != record.start + duration
     refuse(
-        wrong,
+        wrong & ~by_width,
         lambda t: (
             f"{_task(record, t)} lasts {duration[t]:g} s, and runs from {record.start[t]:g} to "
             f"{record.finish[t]:g} s"

@@ -14,6 +14,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.check.broken import refuse
+from sim.check.elastic import check_elastic
 from sim.check.record import SLACK
 from sim.cluster.exclusive import with_parts
 from sim.cluster.speeds import class_speeds
@@ -21,6 +22,7 @@ from sim.engine.layout.choice import machine_quanta
 from sim.engine.layout.columns import demand_quanta, order_resources, resource_quanta
 from sim.engine.plan import Plan
 from sim.engine.record import Run
+from sim.workload.elastic import has_elastic
 from sim.workload.schema import EDGE_KINDS
 
 BARRIER = EDGE_KINDS.index("barrier")
@@ -86,6 +88,9 @@ def _check_durations(run: Run) -> None:
     slow = run.cluster.slowdowns.steps()[1]
     least_s /= max(1.0, float(np.max(slow, initial=1.0)))
     least_s[run.stopped.task] = 0.0
+    if has_elastic(columns):  # by their widths
+        least_s[columns.job_width_min[columns.stage_job[columns.task_stage()]] > 0] = 0.0
+        check_elastic(run)
     is_short = finish - start < least_s - SLACK * (1 + np.abs(finish))
     refuse(is_short, lambda t: f"task {t} runs for {finish[t] - start[t]:g} s of {least_s[t]:g} s")
     is_done = ~run.job_failed & np.isfinite(run.job_finish)

@@ -8,13 +8,13 @@ from sim.base.arrays import F8, I1, I4
 
 REASONS = (
     *("failed", "input lost", "output lost", "machine lost", "evicted"),
-    *("gang stopped", "timeout", "preempted", "cancelled"),
+    *("gang stopped", "timeout", "preempted", "cancelled", "resized"),
 )
 """Meaning of each reason: the attempt failed; it found the output of a parent's task lost; it ran
 to its end, but its output was lost and is made again; its machine was lost; it ran beyond the
 limit of its job, and another job needed the room; another task of its gang was stopped so; its
-job was ended at its limit of run time; it was preempted for another job; or its job was, and was
-cancelled."""
+job was ended at its limit of run time; it was preempted for another job; its job was, and was
+cancelled; or its job, which is elastic, gave back its place, and kept the work."""
 
 
 @dataclass(frozen=True, eq=False)

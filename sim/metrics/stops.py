@@ -1,9 +1,10 @@
 """Stops of jobs, and the work that they lose.
 
 A job *stops* at an instant at which running tasks of it are stopped: preempted, evicted, ended at a
-limit, or by a failure of theirs or of a machine. Work is lost where a task ran and no checkpoint
-kept its work: all of an attempt of a job that never completes, and what was kept, too, if the task
-later fails and begins anew. The time to restart of an attempt that is stopped is lost with it.
+limit, or by a failure of theirs or of a machine; not where an elastic job gives back places. Work
+is lost where a task ran and no checkpoint kept its work: all of an attempt of a job that never
+completes, and what was kept, too, if the task later fails and begins anew. The time to restart of
+an attempt that is stopped is lost with it.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def by_job(run: Run) -> tuple[F8, F8]:
         return np.full(n_jobs, np.nan), np.full(n_jobs, np.nan)
     job = _jobs_of(run, stopped)
     order = np.lexsort((stopped.stop_s, job))
-    is_first = np.ones(len(job), np.bool_)
+    order = order[stopped.reason[order] != REASONS.index("resized")]  # the job goes on
+    is_first = np.ones(len(order), np.bool_)
     is_first[1:] = (np.diff(stopped.stop_s[order]) != 0.0) | (np.diff(job[order]) != 0)
     n_stops = np.bincount(job[order][is_first], minlength=n_jobs).astype(np.float64)
     return n_stops, np.bincount(job, lost_s(run, stopped), n_jobs).astype(np.float64)

@@ -16,6 +16,7 @@ from sim.engine.record import Run
 from sim.engine.stops import REASONS
 from sim.metrics.common import FRACTION, NAN, Metric, done_mask, makespan_s
 from sim.workload.columns import task_homes
+from sim.workload.elastic import has_elastic
 from sim.workload.inflow import step_integral
 
 N_BINS = 120
@@ -109,7 +110,7 @@ def _seconds(
     return total
 
 
-USED = ("timeout", "preempted", "cancelled")
+USED = ("timeout", "preempted", "cancelled", "resized")
 """Reasons of stopped attempts that count as use."""
 
 
@@ -118,8 +119,8 @@ Attempts = tuple[I4, F8, F8]
 
 
 def stopped_use(run: Run) -> Attempts:
-    """Return the tasks that limits or preemption stopped, and from when until when they ran, s."""
-    if run.stopped is None or (run.job_timeout is None and run.job_cancelled is None):
+    """Return the attempts that count as use, of those that were stopped."""
+    if run.stopped is None:
         return np.zeros(0, np.int32), np.zeros(0), np.zeros(0)
     rows = np.isin(run.stopped.reason, [REASONS.index(reason) for reason in USED])
     return run.stopped.task[rows], run.stopped.start_s[rows], run.stopped.stop_s[rows]
@@ -146,13 +147,14 @@ def _chunks(task0: I8) -> list[tuple[int, int]]:
 def utilization_makespan(run: Run, done: Mask, makespan_s: float) -> float:
     """Compute the work done over capacity × makespan, of the bottleneck resource.
 
-    Where classes of machines differ in speed, work is the time for which tasks ran.
+    Where classes of machines differ in speed, or jobs are elastic, work is the time for which
+    tasks ran.
     """
     columns, cluster = run.workload.columns, run.cluster
     if not np.isfinite(makespan_s) or makespan_s <= 0:
         return NAN
     work = columns.stage_work
-    if class_speeds(columns, cluster) is not None:
+    if class_speeds(columns, cluster) is not None or has_elastic(columns):
         work = _recorded_work(run)
     elif not done.all():
         work = np.where(done[columns.stage_job], work, _recorded_work(run))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sim.transforms.past import record_runs
     from sim.transforms.placement import deal_queues, place_inputs
     from sim.transforms.planning import add, faster, without_queue
+    from sim.transforms.stretch import stretch
     from sim.transforms.tasks import lengthen, scale_tasks, stay
     from sim.transforms.time_limits import limit_time
     from sim.workload.workload import Workload
@@ -50,6 +51,7 @@ __all__ = [
     "squeeze",
     "stay",
     "straggle",
+    "stretch",
     "without_queue",
 ]
 

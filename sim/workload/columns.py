@@ -30,10 +30,13 @@ from sim.workload.schema import (
     PARTITION,
     POLL_LAG,
     PREEMPTS,
+    RECONFIGURE,
     REMOTE_FACTOR,
     REQUESTED,
     RESTART,
     RUNS_ON,
+    SPEEDUP,
+    WIDTH_MIN,
     Column,
     speed_column,
 )
@@ -58,6 +61,11 @@ class Columns:
     job_preempts: NDArray[np.bool_]  # it may preempt others
     job_checkpoint: F8  # time between two of its checkpoints, s; inf for none
     job_restart: F8  # time to restart a task of it that was stopped, s
+    # elastic jobs (`sim.workload.elastic`): least width, 0 for others; index into `speedups`; time
+    # that it stands still after its width changed, s, inf if that is fixed at its start
+    job_width_min: I4
+    job_speedup: I4
+    job_reconfigure: F8
     job_min_tasks: I4  # gang: number of tasks that start together; 0 for none
     job_queue: I4  # index into `queue_names`, `user_names`, `template_names`
     job_user: I4
@@ -110,6 +118,7 @@ class Columns:
     user_names: tuple[str, ...]
     template_names: tuple[str, ...]
     runs_on: tuple[str, ...]  # classes of machines (`sim.workload.schema.RUNS_ON`)
+    speedups: tuple[str, ...]  # curves (`sim.workload.schema.SPEEDUP`)
     partitions: tuple[str, ...]  # sets of machines (`sim.workload.schema.PARTITION`)
     speed_classes: tuple[str, ...]  # classes of `stage_speed`; on those of others the speed is 1
     features: Features  # features of jobs, and the history of past jobs (`sim.workload.history`)
@@ -165,8 +174,11 @@ def build(workload: Tables) -> Columns:
         "job_new_deadline_at": column_or_default(jobs, NEW_DEADLINE_AT),
         "job_requested": column_or_default(jobs, REQUESTED),
         "job_preempts": column_or_default(jobs, PREEMPTS),
-        "job_checkpoint": _checkpoint_s(jobs),
+        "job_checkpoint": _unless_null(jobs, CHECKPOINT),
         "job_restart": column_or_default(jobs, RESTART),
+        "job_width_min": column_or_default(jobs, WIDTH_MIN),
+        "job_speedup": _texts(jobs, SPEEDUP)[0],
+        "job_reconfigure": _unless_null(jobs, RECONFIGURE),
         "job_partition": _texts(jobs, PARTITION)[0],
         "job_exclusive": column_or_default(jobs, EXCLUSIVE),
         "job_one_per_node": column_or_default(jobs, ONE_PER_NODE),
@@ -197,8 +209,9 @@ def build(workload: Tables) -> Columns:
     return assemble(workload, {**views, **derived})
 
 
-def _checkpoint_s(jobs: pa.Table) -> F8:
-    seconds = column_or_default(jobs, CHECKPOINT)
+def _unless_null(jobs: pa.Table, column: Column) -> F8:
+    """Return an optional column of times, inf where it is null."""
+    seconds = column_or_default(jobs, column)
     return np.where(np.isnan(seconds), np.inf, seconds)
 
 
@@ -235,6 +248,7 @@ def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
         user_names=names(workload.jobs, "user"),
         template_names=names(workload.jobs, "template"),
         runs_on=_texts(workload.stages, RUNS_ON)[1],
+        speedups=_texts(workload.jobs, SPEEDUP)[1],
         partitions=_texts(workload.jobs, PARTITION)[1],
         speed_classes=speed_classes(workload.stages),
         features=Features(workload.jobs, workload.stages, workload.history),

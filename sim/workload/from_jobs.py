@@ -22,6 +22,7 @@ from sim.workload.schema import (
     RUNS_ON,
     SPEED_PREFIX,
     WATTS,
+    WIDTH_MIN,
     Column,
 )
 
@@ -189,6 +190,8 @@ def _checked_job(i: int, job: Mapping[str, Any]) -> dict[str, Any]:
     _check_keys(where, job, (*_JOB_KEYS, *_OPTIONAL_KEYS), ("submit_s", "stages"))
     checked = {**_JOB_KEYS, "job_id": f"job-{i}", **job}
     checked["job_id"] = str(checked["job_id"])
+    if "min_tasks" not in job:
+        checked["min_tasks"] = job.get(WIDTH_MIN.name) or 0
     for key in [k for k in ("submit_s", "priority", "poll_lag_s") if k in checked]:
         checked[key] = _number(f"{where}: {key}", checked[key])
     if not checked["stages"]:

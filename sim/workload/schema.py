@@ -258,6 +258,30 @@ CHECKPOINT: Final = _time(
 RESTART: Final = Column(
     "restart_s", pa.float64(), "s", "time to restart a task of it that was stopped", 0.0, low=0
 )
+WIDTH_MIN: Final = Column(
+    "width_min",
+    pa.int32(),
+    "tasks",
+    "elastic: places that it needs at least, its tasks being the most; 0: not elastic",
+    0,
+    low=0,
+)
+SPEEDUP: Final = Column(
+    "speedup",
+    CATEGORY,
+    "curve",
+    "elastic: points width:speed-up, such as '1:1 4:3.2 16:9'; '': as many as places",
+    "",
+)
+RECONFIGURE: Final = Column(
+    "reconfigure_s",
+    pa.float64(),
+    "s",
+    "elastic: time that it stands still after its width changed; null: fixed at its start",
+    0.0,
+    nullable=True,
+    low=0,
+)
 CPU: Final = _time(
     "cpu_s", "total CPU time of its tasks without initialisation; null: their total duration", low=0
 )
@@ -322,6 +346,9 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         PREEMPTS,
         CHECKPOINT,
         RESTART,
+        WIDTH_MIN,
+        SPEEDUP,
+        RECONFIGURE,
         CPU,
         *FEATURES,
         *CLOCK,

@@ -8,7 +8,8 @@ from sim.base.acyclic import find_cycle
 from sim.base.arrays import I4, I8, Mask
 from sim.base.distinct import first_repeat
 from sim.base.errors import InputError
-from sim.workload.columns import job_n_tasks
+from sim.workload.columns import job_n_tasks, job_stage0, stage_durations
+from sim.workload.elastic import curve_points
 from sim.workload.record import Tables
 from sim.workload.rules import check_column, check_number, fail, refuse
 from sim.workload.schema import (
@@ -25,7 +26,9 @@ from sim.workload.schema import (
     OPTIONAL_TABLES,
     RECORDED,
     SINGLETON,
+    SPEEDUP,
     TABLES,
+    WIDTH_MIN,
     demand_column,
     licence_column,
     speed_column,
@@ -198,6 +201,7 @@ def validate_optional(workload: Tables) -> None:
             check_column(workload, name, getattr(workload, name), column)
     _check_deadlines(workload)
     _check_releases(workload)
+    _check_elastic(workload)
     _check_recorded(workload)
     _check_history(workload)
     _check_training(workload)
@@ -238,6 +242,44 @@ def _check_releases(workload: Tables) -> None:
         lambda _: f"a singleton waits for other jobs of its name; give it a {name}",
         "singleton without a name",
     )  # fmt: skip
+
+
+def _check_elastic(workload: Tables) -> None:
+    jobs = workload.jobs
+    if WIDTH_MIN.name not in jobs.column_names:
+        return
+    check_column(workload, "jobs", jobs, WIDTH_MIN)
+    low, gang, widest = (
+        values(jobs, WIDTH_MIN.name),
+        values(jobs, "min_tasks"),
+        job_n_tasks(workload),
+    )
+    is_elastic, stage0 = low > 0, job_stage0(workload)
+    first = stage0[:-1]
+    _, longest, shortest = stage_durations(workload)
+    unlike = (np.diff(stage0) > 1) | (longest[first] != shortest[first])
+    text = "an elastic job is one stage of tasks of equal duration"
+    refuse(workload, "jobs", is_elastic & unlike, lambda _: text, "elastic job of unlike tasks")
+    refuse(
+        workload, "jobs", is_elastic & ((low > widest) | (gang != low)),
+        lambda i: (
+            f"width_min is {low[i]}, min_tasks {gang[i]}, and it has {widest[i]} tasks; an elastic "
+            "job starts with width_min of them, so that min_tasks is the same"
+        ),
+        "wrong width",
+    )  # fmt: skip
+    if SPEEDUP.name in jobs.column_names:
+        curve, texts = values(jobs, SPEEDUP.name), names(jobs, SPEEDUP.name)
+        ends = [curve_points(text)[0][[0, -1]] if text else (1, np.inf) for text in texts]
+        begin, end = np.array(ends).T[:, curve]
+        refuse(
+            workload, "jobs", is_elastic & ((begin > low) | (end < widest)),
+            lambda i: (
+                f"speedup is {texts[curve[i]]!r}, and its widths are {low[i]} to {widest[i]}: "
+                "give points for the least and the greatest"
+            ),
+            "width beyond the curve",
+        )  # fmt: skip
 
 
 def _check_recorded(workload: Tables) -> None:

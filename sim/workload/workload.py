@@ -159,7 +159,9 @@ class Workload(Tables):
             advance reservation in which alone it runs), ``n_nodes`` (0: one for each slot),
             ``exclusive`` (False; true: its tasks take whole machines), ``one_per_node`` (False;
             true: no two of its tasks share one, where nodes are chosen as in Slurm), ``min_tasks``
-            (0: no gang),
+            (0: no gang), ``width_min`` (0: not elastic), ``speedup`` ("": as many as places) and
+            ``reconfigure_s`` (0; None: its width is fixed at its start) of an elastic job
+            (`sim.workload.elastic`), whose ``min_tasks`` is its ``width_min``,
             ``input_mode`` ("none") and ``poll_lag_s`` (0 s) default to the schema's defaults.
             ``inputs`` is a list of the ``job_id`` of other jobs whose output the job requires, or a
             dict of job_id to kind ("hard" or "soft"). ``after`` is a dict of kind of dependency to

@@ -15,7 +15,8 @@ from sim.engine.kernels.components import (
     first_component,
     idle_slots,
 )
-from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PINS, POOL, QUOTAS, USAGE
+from sim.engine.kernels.elastic import is_elastic, width_of
+from sim.engine.kernels.features import BATCHES, CAPS, ELASTIC, GANGS, PINS, POOL, QUOTAS, USAGE
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import (
@@ -78,7 +79,8 @@ def _sum_use(st):
         g, machine = st.state_slot_stage[slot], st.state_slot_machine[slot]
         j = st.w_stage_job[g]
         count = st.state_slot_count[slot] if BATCHES else 1
-        st.state_sum_running[j] += count
+        is_unit = ELASTIC and is_elastic(st, j)
+        st.state_sum_running[j] += width_of(st, j) if is_unit else count
         if GANGS and st.state_slot_flag[slot] & HELD:
             _hold(st, j, machine, st.w_slot, component_of(st, g), count)
         else:
@@ -127,7 +129,10 @@ def _check_jobs(st):
         if left != st.state_job_left[j] or left + st.state_job_done[j] != n_tasks:
             _break(st, TASKS, j)
         # a task whose output is lost starts once more
-        n_started = st.state_job_running[j] + st.state_job_done[j]
+        n_running = st.state_job_running[j]
+        if ELASTIC and n_running > 0 and is_elastic(st, j):
+            n_running = n_tasks
+        n_started = n_running + st.state_job_done[j]
         if not st.state_i[FAILS] and st.state_job_started[j] != n_started:
             _break(st, TASKS, j)
 

@@ -53,6 +53,8 @@ INPUTS = Feature("INPUTS")
 """Jobs that need the outputs of others."""
 RELEASES = Feature("RELEASES")
 """Begin times, dependencies on other jobs, singletons (`sim.engine.kernels.release`)."""
+ELASTIC = Feature("ELASTIC")
+"""Elastic jobs (`sim.engine.kernels.elastic`)."""
 VARIABLE_ENDS = Feature("VARIABLE_ENDS")
 """The end of a running task may change after its start: overbooked or lost machines, preemption,
 failures, slow periods, remote inputs."""

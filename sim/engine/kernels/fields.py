@@ -39,6 +39,11 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_shape_allowed", "i8", "*", INPUT),  # classes, as bits
     ("w_job_allowed", "i8", "J:CHOOSES", INPUT),  # classes that a held slot may be on, as bits
     ("w_job_pools", "i8", "J:CLASSES", INPUT),  # pools in which it may be, as bits
+    # elastic jobs: least width, 0 for others; time that a change takes, s; pace at each width
+    ("w_job_width_min", "i4", "J:ELASTIC", INPUT),
+    ("w_job_reconfigure", "f8", "J:ELASTIC", INPUT),
+    ("w_job_pace0", "i8", "J:ELASTIC", INPUT),
+    ("w_pace", "f8", "*", INPUT),
     ("w_job_total", "i8", "J:GANGS, R", INPUT),  # room of all of its slots
     # components of gangs (`sim.engine.kernels.components`): first one of each job, that of a stage;
     # room of a slot, slots, classes, first entry of state_held_machine, a stage that fills slots
@@ -177,6 +182,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_job_preempt_level", "f8", "J", INPUT),
     ("p_job_preempts_below", "f8", "J", INPUT),
     ("p_job_when_preempted", "i4", "J", INPUT),
+    ("p_job_width", "i4", "J", INPUT),
     ("p_grace", "f8", "*", INPUT),  # grace time of preempted jobs, s
     ("p_stage_key", "f8", "G", INPUT),
     ("p_stage_weight", "f8", "G", INPUT),
@@ -221,6 +227,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_ready_head", "i4", "J", -1),  # first of its stages with a ready task
     ("state_job_used", "i8", "J:USAGE, R", 0),  # quanta of its tasks and held slots
     ("state_job_idle_held", "i4", "J:GANGS", -1),  # held slots that are idle; -1 not admitted
+    # elastic jobs: slot of the unit, places with which it begins
+    ("state_job_unit", "i4", "J:ELASTIC", 0),
+    ("state_job_places", "i4", "J:ELASTIC", 0),
     ("state_job_is_over", "i1", "J:PREEMPTS", 0),  # it runs more tasks than its limit
     ("state_job_evicted", "i4", "J:PREEMPTS", 0),  # its tasks that are given back on trial
     # preemption: when gangs and tasks took their room; units of tasks that stop together (a slot,

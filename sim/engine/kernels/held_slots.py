@@ -16,7 +16,15 @@ from sim.engine.kernels.components import (
     first_component,
     idle_slots,
 )
-from sim.engine.kernels.features import CHOOSES, CLASSES, HOLDS, PREEMPTS, SPREADS, WINDOWS
+from sim.engine.kernels.features import (
+    CHOOSES,
+    CLASSES,
+    ELASTIC,
+    HOLDS,
+    PREEMPTS,
+    SPREADS,
+    WINDOWS,
+)
 from sim.engine.kernels.resources import acquire_held, is_kept, release_held
 from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import CONSTRAINED, N_HOLDERS
@@ -80,6 +88,8 @@ def hold_slot(st, j, c, i, machine):
 @part
 def enter_slot(st, j, slot):
     """Give the task in `slot` the devices of the slot that its job has just taken off its stack."""
+    if ELASTIC:
+        st.state_job_unit[j] = slot
     if CHOOSES and st.state_i[CONSTRAINED]:
         c = component_of(st, st.state_slot_stage[slot])
         set_devices(st, slot, st.state_held_devices[st.w_slot0[c] + idle_slots(st, j, c)])

@@ -21,7 +21,7 @@ from sim.engine.kernels.state import (
 from sim.engine.kernels.waiting import update_rank, update_wait_queue
 
 JOB_ARRIVED, TASKS_DONE, STAGE_DONE, JOB_DONE, SERVICE_CROSSED, TIMER_TICK = 1, 2, 4, 8, 16, 32
-JOB_FAILED, REFINED = 128, 256
+JOB_FAILED, REFINED, RESIZE = 128, 256, 512
 """Kinds of events (`sim.engine.plan.world.Event`)."""
 
 FIRST_K, HELD = 1, 2

@@ -6,6 +6,7 @@ from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import less_each, next_run, start_batch
 from sim.engine.kernels.caps import count_submitted
 from sim.engine.kernels.choosing.choice import acquire_task_devices, release_task_devices
+from sim.engine.kernels.elastic import finish_places, is_elastic, tasks_with, width_of
 from sim.engine.kernels.faults.rates import begin_task, leave_machine
 from sim.engine.kernels.faults.work import duration_s
 from sim.engine.kernels.features import (
@@ -13,6 +14,7 @@ from sim.engine.kernels.features import (
     CAPS,
     CHOOSES,
     DYNAMIC_ORDER,
+    ELASTIC,
     ENFORCES,
     GANGS,
     INPUTS,
@@ -134,8 +136,8 @@ def _note_placement(st, slot):
 def start_task(st, g, machine, in_held_slot, count):
     """Start the next task of stage `g` on `machine`, in a slot held by its gang or in free room.
 
-    With batches the next `count`, which must be alike. If starts lag behind placements the task
-    only launches, and its room is held.
+    With batches the next `count`, which must be alike; of an elastic job all. If starts lag behind
+    placements the task only launches, and its room is held.
     """
     now = st.state_f[NOW]
     if LEARNS:
@@ -180,7 +182,7 @@ def start_task(st, g, machine, in_held_slot, count):
     if ENFORCES:
         follow_start(st, j)
     st.state_job_started[j] += count
-    st.state_job_running[j] += count
+    st.state_job_running[j] += width_of(st, j) if ELASTIC and is_elastic(st, j) else count
     if PREEMPTS:
         follow_limit(st, j)
     if st.state_i[PENDING]:
@@ -204,6 +206,9 @@ def start_task(st, g, machine, in_held_slot, count):
 def _take_next(st, g, machine, count):
     """Take the next `count` tasks of stage `g` off those that wait; return the first."""
     task0 = st.w_stage_task0[g]
+    if ELASTIC and is_elastic(st, st.w_stage_job[g]):
+        st.state_stage_waiting[g] = 0
+        return task0
     if has_heap(st, g):
         return task0 + index_of(st, task0, turn_pop(st, g))
     if st.state_i[PREFERS]:
@@ -221,6 +226,10 @@ def end_task(st, slot):
     j = st.w_stage_job[g]
     flag = st.state_slot_flag[slot]
     count = st.state_slot_count[slot] if BATCHES else 1
+    width = n_slots = count
+    if ELASTIC and is_elastic(st, j):
+        count, width = tasks_with(st, g), st.state_job_running[j]
+        finish_places(st, j, slot)
     st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
     st.state_i[N_SLOT_FREE] += 1
     if VARIABLE_ENDS:
@@ -238,20 +247,20 @@ def end_task(st, slot):
     if (DYNAMIC_ORDER or SCORED or not BATCHES) and not st.state_i[PENDING]:
         weighted = weighted_s(st, g, duration)
         st.state_job_remaining[j] = less_each(st.state_job_remaining[j], weighted, count)
-    st.state_job_running[j] -= count
+    st.state_job_running[j] -= width
     if PREEMPTS:
         follow_limit(st, j)
     st.state_job_done[j] += count
     st.state_job_left[j] -= count
     st.state_stage_left[g] -= count
     if flag & HELD:
-        leave_slots(st, j, slot, count)
+        leave_slots(st, j, slot, n_slots)
     else:
         if CHOOSES and st.state_i[CONSTRAINED]:
             release_task_devices(st, slot)
         release_task(st, j, g, st.state_slot_machine[slot], count)
     k = count if flag & FIRST_K else 0
-    if st.state_i[FIRST_ENDED]:
+    if st.state_i[FIRST_ENDED] or (ELASTIC and k > 0 and is_elastic(st, j)):
         k = max(min(count, st.p_job_notify_at[j] - st.state_job_first_ended[j]), 0)
     for _ in range(k):
         st.state_job_first_ended[j] += 1

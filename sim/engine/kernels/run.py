@@ -25,7 +25,6 @@ from sim.engine.kernels.conserve import is_broken
 from sim.engine.kernels.dispatch import dispatch_strict
 from sim.engine.kernels.faults.rates import advance_speed, collect_ended, drop_stale, update_rates
 from sim.engine.kernels.faults.restart import (
-    GANG_STOPPED,
     attempt_fails,
     fail_attempt,
     outages,
@@ -39,6 +38,7 @@ from sim.engine.kernels.features import (
     CHECKS,
     CLASSES,
     DYNAMIC_ORDER,
+    ELASTIC,
     ENFORCES,
     GANGS,
     INTERPRETED,
@@ -74,6 +74,7 @@ from sim.engine.kernels.packing.skip import dispatch_skip
 from sim.engine.kernels.pool import dispatch_pool, run_pool
 from sim.engine.kernels.release import n_left
 from sim.engine.kernels.rigid.gang import refill_gangs
+from sim.engine.kernels.rigid.resize import resize
 from sim.engine.kernels.service import accrue, crossing, postpone_crossing, schedule_crossing
 from sim.engine.kernels.state import (
     CAP_TICK,
@@ -96,6 +97,7 @@ from sim.engine.kernels.state import (
     TIMER,
     TRIES,
 )
+from sim.engine.kernels.stop_records import GANG_STOPPED
 from sim.engine.kernels.time_limits import next_limit
 from sim.engine.kernels.timeouts import end_reservations, time_out
 from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, update_wait_queue
@@ -137,6 +139,8 @@ def run(st, changed, n_changed):
     if LIMITS and n_changed >= 0:
         st.state_i[N_EVENTS] = st.state_i[N_URGENT] = 0
         _apply_changes(st, changed, n_changed)
+        if ELASTIC:
+            resize(st, changed, n_changed)
     while True:
         if placing:
             if PINS and is_moment(st):

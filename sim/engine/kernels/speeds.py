@@ -2,13 +2,14 @@
 
 In this order, so that bits are defined: the duration, or the time until a failing attempt ends,
 divided by the speed; times the remote factor; then slow periods and the rates of overbooked
-machines (`sim.engine.kernels.faults.rates`).
+machines (`sim.engine.kernels.faults.rates`). An elastic job, whose places may be on machines of
+several classes, goes at the least speed of these, as a part of its pace.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import part
-from sim.engine.kernels.features import CLASS_SPEEDS
+from sim.engine.kernels.features import CLASS_SPEEDS, ELASTIC
 
 
 @part
@@ -21,7 +22,12 @@ def speed_on(st, g, machine):
 
 @part
 def run_s(st, g, machine, seconds):
-    """Return how long a task of stage `g` runs on `machine` that lasts `seconds` at speed 1."""
+    """Return how long a task of stage `g` runs on `machine` that lasts `seconds` at speed 1.
+
+    One of an elastic job as long, at its pace.
+    """
+    if ELASTIC and st.w_job_width_min[st.w_stage_job[g]] > 0:
+        return seconds
     if CLASS_SPEEDS:
         return seconds / speed_on(st, g, machine)
     return seconds

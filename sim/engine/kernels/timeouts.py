@@ -10,13 +10,14 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.caps import count_submitted
-from sim.engine.kernels.faults.restart import TIMEOUT, stop_task
+from sim.engine.kernels.faults.restart import stop_task
 from sim.engine.kernels.features import CAPS, GANGS, SERVICE
 from sim.engine.kernels.held_slots import release_slots
 from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.release import TIMED_OUT, fail_job
 from sim.engine.kernels.service import drop_crossing
 from sim.engine.kernels.state import FAILS, NOW, RECORD
+from sim.engine.kernels.stop_records import TIMEOUT
 from sim.engine.kernels.time_limits import drop_first, first_limit, follow_start, is_due
 from sim.engine.kernels.waiting import stage_drained
 from sim.engine.kernels.windows import next_over

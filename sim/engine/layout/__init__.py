@@ -43,6 +43,7 @@ from sim.engine.layout.columns import (
     scale_fields,
     weighted_work,
 )
+from sim.engine.layout.elastic import check_elastic, elastic_fields, gang_sizes
 from sim.engine.layout.features import event_capacity, may_share, registers, select_features
 from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.partitions import tiers_in_order
@@ -74,6 +75,7 @@ def lay_out(
 
     `shared`: features that it gets if they are its own and more, to share a compiled loop.
     """
+    check_elastic(columns, cluster, plan)
     check_rigid(columns, cluster, plan)
     check_replan(plan)
     n_jobs, n_stages, n_tasks = len(columns.job_submit), len(columns.stage_job), columns.n_tasks
@@ -108,7 +110,7 @@ def lay_out(
     restarts = fails or plan.preemption is not None or bool(len(cluster.outages))
     enforces = has_enforced_limits(columns, cluster)
     ends_jobs = enforces or bool(len(cluster.reservations))
-    flags[layout.STOPS] = record_tasks and (restarts or ends_jobs)
+    flags[layout.STOPS] = record_tasks and (restarts or ends_jobs or "ELASTIC" in features)
     n_binding = n_rigid if variable_ends else n_fit
     n_slots = max_running(demand[:, :n_binding], total[:n_binding], n_tasks)
     flags[layout.N_SLOT_FREE] = n_slots
@@ -117,7 +119,7 @@ def lay_out(
     task_order, task_turn = turns(columns, plan, uniform)
     speed_time, speed = cluster.slowdowns.steps()
     held0 = np.zeros(n_jobs + 1, dtype=np.int64)
-    np.cumsum(columns.job_min_tasks, out=held0[1:])
+    np.cumsum(gang_sizes(columns), out=held0[1:])
     _fill_views(views, columns, capacity)
     plans = plan.reservations > 0 or plan.replan is not None
     buckets = "STRICT" not in features and not plans
@@ -170,7 +172,7 @@ def lay_out(
         "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds, "Z": n_buckets,
         "U": int(total[0]) if cluster.unit else len(capacity), "W": n_steps(plan, n_jobs),
         "X": len(columns.run_duration), "C": n_slots + MIN_RECORDS,
-        "I": 2 * n_slots + MIN_RECORDS,
+        "I": (4 if "ELASTIC" in features else 2) * n_slots + MIN_RECORDS,
     }  # fmt: skip
     pack = plan.packing
     inputs: dict[str, NDArray[Any]] = {
@@ -196,6 +198,7 @@ def lay_out(
             "COMPONENTS" in features,
         ),
         "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],
+        **elastic_fields(columns, "ELASTIC" in features),
         **input_fields(columns, "INPUTS" in features, "RELEASES" in features),
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,

@@ -153,6 +153,7 @@ def has_remote_penalty(columns: Columns, n_machines: int) -> bool:
 def o2o_bits(columns: Columns, restarts: bool) -> I1:
     """Return bit 0 if ready tasks are a heap, bit 1 if the stage has one-to-one children: (G,)."""
     bits = ((columns.stage_n_o2o > 0) | restarts).astype(np.int8)
+    bits[columns.job_width_min[columns.stage_job] > 0] = 0  # they all are ready, or none
     parents = np.repeat(np.arange(len(bits)), np.diff(columns.edge0))
     bits[parents[columns.edge_kind == 1]] |= 2
     return bits

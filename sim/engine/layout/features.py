@@ -24,6 +24,7 @@ from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
 from sim.engine.plan.choice import Machine
 from sim.engine.plan.preemption import Right, WhenPreempted
 from sim.engine.plan.queues import Packing
+from sim.workload.elastic import has_elastic
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _ORDERS = {has.USAGE, has.DYNAMIC_ORDER, has.SERVICE}
 _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
-_SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES, has.PINS}
+_SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES, has.PINS, has.ELASTIC}
 """Features with which each task moves by itself."""
 _WAYS = {str(way) for way in (has.REPLANS, has.STRICT, has.CLASSES, has.SKIP)}
 """Features of which a loop does what the first one says."""
@@ -53,7 +54,14 @@ _SITE = {
 }
 """Features that sites add: with one of them a wide variant has all of them."""
 
-_RARER = _SITE | {has.COMPONENTS, has.REPLANS, has.QUOTAS, has.CLASS_SPEEDS, has.PINS}
+_RARER = _SITE | {
+    has.COMPONENTS,
+    has.REPLANS,
+    has.QUOTAS,
+    has.CLASS_SPEEDS,
+    has.PINS,
+    has.ELASTIC,
+}
 """Features whose runs are not compiled with SIM_VARIANTS=common."""
 
 
@@ -165,7 +173,8 @@ def _needed(
     variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
     preempts = plan.preemption is not None
     spreads = spreads_singly(columns, cluster, plan, events)
-    variable_ends = variable_ends or preempts or spreads  # machines list their tasks
+    elastic = has_elastic(columns)
+    variable_ends = variable_ends or preempts or spreads or elastic  # machines list their tasks
     enforces = has_enforced_limits(columns, cluster)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
     plans = bool(plan.reservations or plan.replan)
@@ -216,6 +225,7 @@ def _needed(
         has.LEARNS: plan.learning is not None,
         has.CLASS_SPEEDS: class_speeds(columns, cluster) is not None,
         has.GANGS: gangs,
+        has.ELASTIC: elastic,
         has.SPREADS: spreads,
         has.INPUTS: inputs,
         has.RELEASES: releases,
@@ -337,4 +347,4 @@ def event_capacity(events: Event, n_jobs: int, n_stages: int) -> int:
         return 1
     if n_jobs + n_stages > 2**28:
         raise InputError("too many jobs for a policy with callbacks")
-    return 6 * n_jobs + n_stages + 2
+    return 7 * n_jobs + n_stages + 2

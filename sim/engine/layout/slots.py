@@ -11,6 +11,7 @@ from sim.base.arrays import I8, offsets
 from sim.cluster.components import Components, Machines, gang_components, needs_at_once
 from sim.engine.layout.choice import allowed_classes, codes_of
 from sim.engine.layout.columns import gang_slots
+from sim.engine.layout.elastic import gang_sizes
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -49,8 +50,8 @@ def slot_fields(
     shape, n_shapes = codes_of([*slot[:, :n_fit].T, classes])
     example = np.zeros(n_shapes, np.int64)
     example[shape] = np.arange(len(slot))
-    size = columns.job_min_tasks[: len(slot)].astype(np.int64)
-    total = slot * np.maximum(size, 1)[:, None]
+    size = gang_sizes(columns)[: len(slot)]
+    total = slot * np.maximum(columns.job_min_tasks[: len(slot)], 1).astype(np.int64)[:, None]
     if gangs and not unit:
         total = needs_at_once(columns, demand, components)
     fields: dict[str, NDArray[Any]] = {
@@ -101,7 +102,7 @@ def _all_components(columns: Columns, components: Components) -> tuple[I8, I8, d
     job0 = offsets(counts)
     job = np.repeat(np.arange(len(counts)), counts)
     several = components.is_heterogeneous
-    size = columns.job_min_tasks[job].astype(np.int64)
+    size = gang_sizes(columns)[job]
     stage = columns.job_stage0[:-1][job].copy()
     size[several[job]], stage[several[job]] = components.size, components.stage
     stage_component = job0[:-1][columns.stage_job].copy()

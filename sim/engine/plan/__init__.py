@@ -218,6 +218,10 @@ class Plan:
             preempts_below : float64, it may preempt jobs of a ``preempt_level`` below this and its
             own; -inf (the default) for none;
             when_preempted : int32, `WhenPreempted`: what becomes of it when it is preempted;
+            width : int32, places that an elastic job is to have, within its own least and greatest
+            width: when it starts, and from now on if it runs, as far as there is room now; tried
+            again each time the job is named here. All that shrink do so before any grows, in the
+            order in which they are named, and before anything starts;
             worth, beyond : float64, above 0, and 0 or more: remaining work plus ``beyond``, over
             ``worth``, orders queues (`Order.REMAINING`) and lowers packing scores. To change them
             in a callback, set one before the run, at any values.
@@ -411,6 +415,8 @@ class Plan:
             return -1, len(self.queues.weight) - 1
         if name in ("run_limit", "start_gate", "notify_at"):
             return 0, NO_LIMIT
+        if name == "width":
+            return 1, NO_LIMIT
         if name in ("worth", "beyond"):
             return 1e-100 if name == "worth" else 0.0, 1e100
         if name == "when_preempted":

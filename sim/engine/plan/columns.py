@@ -28,6 +28,7 @@ JOB_COLUMNS: Mapping[str, tuple[type, float]] = {
     "preempt_level": (np.float64, 0.0),
     "preempts_below": (np.float64, -np.inf),
     "when_preempted": (np.int32, 0),
+    "width": (np.int32, NO_LIMIT),
 }
 STAGE_COLUMNS: Mapping[str, tuple[type, float]] = {
     "key": (np.float64, 0.0),

@@ -30,6 +30,7 @@ class Event(IntFlag):
     FAULT = 64  #: a machine was lost or came back
     JOB_FAILED = 128  #: an input was missing, or a limit of run time is over; submitted or not
     REFINED = 256  #: more is known of a job (`sim.engine.plan.learning`)
+    RESIZE = 512  #: the width of an elastic job changed
 
 
 MIN_RUN_S = 1e-6
@@ -54,10 +55,11 @@ class World:
         The seed of the run.
     view : Mapping of str to array
         Live read-only views of the kernel's counters, one entry a job: ``left`` (unfinished
-        tasks; 0 once it is ended at its limit), ``running``, ``started`` (except those lost with
-        their machine), ``done`` (finished tasks), ``done_work`` (their summed durations at the
-        speed of their machines' classes, s), ``first_work`` (the same of the first ``notify_at``
-        started tasks), ``submit`` (s; that of the workload until it happens), ``start`` and
+        tasks; 0 once it is ended at its limit), ``running`` (of an elastic job its width),
+        ``started`` (except those lost with their machine; of an elastic job all, while it runs),
+        ``done`` (finished tasks), ``done_work`` (their summed durations at the speed of their
+        machines' classes, s), ``first_work`` (the same of the first ``notify_at`` started tasks),
+        ``submit`` (s; that of the workload until it happens), ``start`` and
         ``finish`` (s, NaN before), ``failed`` (0 or 1; 2 if it was ended at its limit), ``turn``
         (how many were submitted before it, -1 until it is), ``whole`` ((J, R), quanta: what the
         machines of a gang that takes whole ones have beyond its slots, since it last began; one

@@ -26,6 +26,7 @@ from sim.traces.table.jobs import (
 )
 from sim.traces.table.raw import Log
 from sim.traces.table.tasks import Per, Tasks, Width, demands_of, stages_of, task_unit_of, width_of
+from sim.traces.table.widths import with_widths
 from sim.traces.table.work import account_of, enter_bad, enter_changes, enter_edges
 from sim.workload.amounts import with_account
 from sim.workload.workload import Workload
@@ -99,7 +100,7 @@ def build_workload(
     is_gang = width.n_tasks >= (1 if task_unit == "cpus" else 2)  # a node alone is no gang
     gangs = np.where(is_gang & (options.gang and task_unit != "job"), width.n_tasks, 0)
     workload = _workload(log, jobs, width, report, gangs)
-    return with_account(workload, account, bad)
+    return with_widths(with_account(workload, account, bad), jobs.columns)
 
 
 def _jobs(log: Log, ran: Ran, rows: I8, release: str, noticed: dict[str, int]) -> _Jobs:

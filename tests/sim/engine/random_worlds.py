@@ -30,6 +30,7 @@ from sim.engine.plan import (
     State,
     Victims,
 )
+from tests.sim.engine.random_elastic import make_elastic, with_widths
 from tests.sim.engine.strategies import AnyPlan
 from tests.sim.engine.test_batches import AnyQueues
 from tests.sim.engine.test_places import AnyPlaces
@@ -43,12 +44,12 @@ MECHANISMS = (
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
-    *("quotas", "pins", "unequal slots", "one per node"),
+    *("quotas", "pins", "unequal slots", "one per node", "elastic"),
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
     *("preemption", "checkpoints", "tiers", "admission", "known outages", "reserved machines"),
-    *("quotas", "pins", "one per node"),
+    *("quotas", "pins", "one per node", "elastic"),
 }
 """Mechanisms that no wide variant has."""
 LEAN = (
@@ -223,6 +224,23 @@ LEAN = (
     ("unequal slots", "reservations", "preemption", "known outages"),
     ("unequal slots", "planning", "preemption", "reserved machines"),
     ("reservations", "preemption", "reserved machines"),
+    ("elastic", "gangs"),
+    ("elastic", "pool"),
+    ("elastic", "callbacks"),
+    ("elastic", "skip", "gangs"),
+    ("elastic", "pack", "gangs"),
+    ("elastic", "per class", "classes"),
+    ("elastic", "outages"),
+    ("elastic", "devices", "choice"),
+    ("elastic", "hard queues", "skip"),
+    ("elastic", "quotas"),
+    ("elastic", "caps", "callbacks"),
+    ("elastic", "limits", "launch lags"),
+    ("elastic", "slow periods", "callbacks"),
+    ("elastic", "one per node", "choice"),
+    ("elastic", "checkpoints", "outages"),
+    ("elastic", "unequal slots", "gangs"),
+    ("elastic", "speeds", "choice"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -374,6 +392,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
         if job.get("min_tasks") and "runs_on" in stages[0] and is_equal:
             for stage in stages:  # a slot takes a task of any stage
                 stage["runs_on"] = stages[0]["runs_on"]
+        if "elastic" in on and rng.random() < 0.6:
+            make_elastic(rng, job)
         jobs.append(job)
     if "caps" in on:
         is_long = not on & {"planning", "limits"} and rng.random() < 0.3
@@ -512,7 +532,7 @@ def _failures(rng: np.random.Generator, jobs: list[World]) -> World:
         for stage in job["stages"]:
             seconds = stage["durations_s"]
             first[stage["name"]] = range(task0, task0 + len(seconds))
-            for i, duration_s in enumerate(seconds):
+            for i, duration_s in enumerate(() if "width_min" in job else seconds):
                 read = [-1]
                 for parent, kind in stage["parents"].items():
                     read += first[parent] if kind == "barrier" else first[parent][i : i + 1]
@@ -826,6 +846,8 @@ def build(world: World) -> tuple[sim.Workload, sim.Cluster, Policy]:
     policy = POLICIES[options.pop("kind")](**options)
     if not world["cluster"].get("quotas", {}).get("by_share", True):
         policy = _by_first_job(policy)
+    if "elastic" in world["mechanisms"]:
+        policy = with_widths(policy, world["policy"]["plan_seed"])
     if "state" in world:
         policy = _in_state(policy, world["state"])
     return workload, _build_cluster(world["cluster"], workload), policy

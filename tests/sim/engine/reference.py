@@ -20,6 +20,7 @@ from sim.workload.workload import Workload
 from tests.sim.engine.reference_caps import Capping
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_components import Composing
+from tests.sim.engine.reference_elastic import Stretching
 from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_limits import Limits
 from tests.sim.engine.reference_partitions import Partitioning, with_default_times
@@ -73,6 +74,7 @@ class _Run(
     Releasing,
     Replanning,
     Speeds,
+    Stretching,
     Windows,
 ):
     def __init__(self, workload, cluster, policy, seed, state=None):
@@ -112,6 +114,7 @@ class _Run(
         for p, child, kind in zip(parents, c.edge_child, c.edge_kind, strict=True):
             self.parents[child].append((int(p), int(kind)))
         self._init_components()
+        self._init_elastic()
         self.view["left"][:] = [sum(self.size[g] for g in s) for s in self.job_stages]
         self.task_done = [False] * n_tasks
         self.failed = [0] * n_tasks
@@ -212,6 +215,7 @@ class _Run(
             self.deciding, self.rigid = [*self.deciding, self.whole], [*rigid, self.whole]
         slower = (self.c.stage_home >= 0) & (self.c.stage_remote_factor > 1)
         self.variable_ends = self.variable_ends or (len(self.capacity) > 1 and bool(slower.any()))
+        self.variable_ends |= bool(self.c.job_width_min.any())
         self.progress = {}  # of each running task: rate, remaining work at its begin, its begin
 
     # ---- the loop
@@ -306,8 +310,10 @@ class _Run(
         self.plan.timer_s = self.timer
         self.plan.take_changed()
         self.policy.react(self.memory, batch, self.world, self.plan)
-        for j in self.plan.take_changed().tolist() if self.seen else []:
+        changed = self.plan.take_changed().tolist()
+        for j in changed if self.seen else []:
             self._recompute_remaining(j)
+        self._resize(changed)
         self.timer = self.plan.timer_s
 
     def _recompute_remaining(self, j):
@@ -424,9 +430,10 @@ class _Run(
         c, view = self.c, self.view
         j = int(c.stage_job[g])
         task = self._next_task(g, machine)
+        rows = self._rows_with(task, g)
         self._accrue(j)
         first = self.first_started[j] < self.plan.jobs["notify_at"][j]
-        self.first_started[j] += first
+        self.first_started[j] += first * len(rows)
         in_held_slot = held_slot is not None
         if in_held_slot:
             self.devices_of_task[task] = held_slot[1]
@@ -436,13 +443,14 @@ class _Run(
         self.nth[task], self.n_placed = self.n_placed, self.n_placed + 1
         self.begun_at.setdefault(j, self.now)
         start = self._launch(j, task, in_held_slot)
-        view["started"][j] += 1
-        view["running"][j] += 1
+        view["started"][j] += len(rows)
+        view["running"][j] += len(self.idle[j]) + 1 if self._is_elastic(j) else 1
         self._note_running(j)
-        self.task_started[task] = True
-        view["stage_started"][g] += 1
-        if self._pending():
-            self.remaining[j] -= self._weighted_s(g, task)
+        view["stage_started"][g] += len(rows)
+        for row in rows:
+            self.task_started[row] = True
+            if self._pending():
+                self.remaining[j] -= self._weighted_s(g, row)
         self.task_start[task] = start
         self.task_machine[task] = machine
         duration = self._work_s(task, g, machine)[1] + self._restart_s(task, g)
@@ -455,25 +463,33 @@ class _Run(
         c, view = self.c, self.view
         j = int(c.stage_job[g])
         self.running.remove(entry)
-        self.task_done[task] = True
         self.task_finish[task] = self.now
         self._accrue(j)
-        view["done_work"][j] += self._run_s(task, g, machine)
-        view["stage_left"][g] -= 1
-        view["stage_done_work"][g] += self._run_s(task, g, machine)
-        if not self._pending():
-            self.remaining[j] -= self._weighted_s(g, task)
-        view["running"][j] -= 1
-        view["done"][j] += 1
-        view["left"][j] -= 1
+        rows = self._rows_with(task, g)
+        if self._is_elastic(j):
+            self._finish_places(j, machine)
+        for row in rows:
+            self.task_done[row] = True
+            view["done_work"][j] += self._run_s(row, g, machine)
+            view["stage_left"][g] -= 1
+            view["stage_done_work"][g] += self._run_s(row, g, machine)
+            if not self._pending():
+                self.remaining[j] -= self._weighted_s(g, row)
+        view["running"][j] -= view["running"][j] if self._is_elastic(j) else 1
+        view["done"][j] += len(rows)
+        view["left"][j] -= len(rows)
         self._leave(task, g, machine, in_held_slot)
-        if self.plan.first_ended:
-            first = self.first_done[j] < self.plan.jobs["notify_at"][j]
-        if first:
-            self.first_done[j] += 1
-            view["first_work"][j] += self._run_s(task, g, machine)
-            if self.first_done[j] == self.plan.jobs["notify_at"][j]:
-                self._emit(Event.TASKS_DONE, j)
+        for row in rows:
+            if self.plan.first_ended or self._is_elastic(j):
+                is_first = first or self.plan.first_ended
+                is_first &= bool(self.first_done[j] < self.plan.jobs["notify_at"][j])
+            else:
+                is_first = first
+            if is_first:
+                self.first_done[j] += 1
+                view["first_work"][j] += self._run_s(row, g, machine)
+                if self.first_done[j] == self.plan.jobs["notify_at"][j]:
+                    self._emit(Event.TASKS_DONE, j)
         base = c.stage_task0[g]
         self.waits_for_output = {r: p for r, p in self.waits_for_output.items() if p != task}
         if all(self.task_done[base : base + self.size[g]]) and g not in self.stages_done:
@@ -528,13 +544,17 @@ class _Run(
         if start < self.now or reason in ("failed", "input lost"):
             self.stopped.append((self.now, task, machine, start, reason, kept_s))
         self.running.remove(entry)
-        self.task_started[task] = False
-        self.view["stage_started"][g] -= 1
-        if self._pending():
-            self.remaining[j] += self._weighted_s(g, task)
+        rows = self._rows_with(task, g)
+        if self._is_elastic(j):
+            self._stop_places(j, start, reason, kept_s)
+        self.view["stage_started"][g] -= len(rows)
+        for row in rows:
+            self.task_started[row] = False
+            if self._pending():
+                self.remaining[j] += self._weighted_s(g, row)
         self._accrue(j)
-        self.view["running"][j] -= 1
-        self.view["started"][j] -= 1
+        self.view["running"][j] -= self.view["running"][j] if self._is_elastic(j) else 1
+        self.view["started"][j] -= len(rows)
         self._forget_launch(j, task)
         failed = reason in ("failed", "input lost")
         if (
@@ -543,7 +563,7 @@ class _Run(
             and not failed
         ):
             self.starts[j], self.view["start"][j] = [], np.nan  # it never ran
-        self.first_started[j] -= first
+        self.first_started[j] -= first * len(rows)
         self._leave(task, g, machine, in_held_slot)
         self._note_running(j)
         if in_held_slot and reason not in ("timeout", "cancelled"):
@@ -640,7 +660,7 @@ class _Run(
             demanded = self.capacity[machine][r] - self.free[machine][r]
             if self.demand[g][r] > 0 and demanded > capacity:
                 rate = min(rate, capacity / demanded)
-        return rate
+        return rate * self.pace[int(self.c.stage_job[g])]
 
     def _acquire(self, j, demand, machine, sign):
         for r, amount in enumerate(demand):
@@ -816,6 +836,8 @@ class _Run(
             ]
         self._note_running(j)
         self._launch_gang(j)
+        if self._is_elastic(j):
+            self._start_unit(j)
         self._fill_held(j)
 
     def _fill_held(self, j):
@@ -1076,6 +1098,8 @@ class _Run(
     def _next_task(self, g, machine):
         """Return the first ready task that prefers the machine, if all are ready; or the first."""
         tasks = [int(self.c.stage_task0[g]) + index for index in self._ready(g)]
+        if self._is_elastic(int(self.c.stage_job[g])):
+            return int(self.c.stage_task0[g])
         at_once = self.c.stage_n_o2o[g] == 0 and not self.restarts
         if self.plan.task_prefers is not None and at_once:
             return next((t for t in tasks if self.plan.task_prefers[t] == machine), tasks[0])

@@ -18,6 +18,7 @@ class Composing:
     def _find_components(self, j):
         """List the components of gang j: one for all of its stages, or those of unequal slots."""
         stages, size = [*self.job_stages[j]], int(self.c.job_min_tasks[j])
+        size = int(self.c.job_n_tasks[j]) if self.c.job_width_min[j] else size
         whole = SimpleNamespace(slot=self._slot(j), size=size, stages=stages, first=stages[0])
         roots = [g for g in stages if not self.parents[g]]
         if self.unit or size == 0 or sum(self.size[g] for g in roots) != size:
@@ -73,6 +74,8 @@ class Composing:
     def _total(self, j):
         """Return what all slots of gang j take together."""
         components = self.components[j]
+        if self._is_elastic(j):
+            return [int(self.c.job_width_min[j]) * int(amount) for amount in components[0].slot]
         return [sum(k.size * int(k.slot[r]) for k in components) for r in range(len(self.total))]
 
     def _slot_of(self, g):
@@ -91,6 +94,8 @@ class Composing:
         Component by component: machines in the order of their scores for its first slot, each with
         as many as fit. Where that does not suffice for several, in the order of the machines.
         """
+        if self._is_elastic(j):
+            return self._elastic_fit(j, barred)
         if not self._within_cap(j, self._total(j), 1):
             return None
         rule = Machine.FIRST if self.unit else self.plan.choice.machine

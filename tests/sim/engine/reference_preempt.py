@@ -32,7 +32,8 @@ class Preempting:
         if self._failing_attempts(task):
             left = self._failing_attempts(task)[0][0]
         left -= self.kept_s[task]
-        seconds = left / self._speed(g, machine)
+        is_elastic = self._is_elastic(int(self.c.stage_job[g]))
+        seconds = left / (1.0 if is_elastic else self._speed(g, machine))
         home = self.c.stage_home[g] + task - self.c.stage_task0[g]
         if self.c.stage_home[g] >= 0 and home % len(self.free) != machine:
             seconds *= float(self.c.stage_remote_factor[g])

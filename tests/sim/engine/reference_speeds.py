@@ -14,7 +14,8 @@ class Speeds:
 
     def _run_s(self, task, g, machine):
         """Return how long a whole run of the task takes there, beside its input."""
-        return float(self.c.task_duration[task]) / self._speed(g, machine)
+        speed = 1.0 if self._is_elastic(int(self.c.stage_job[g])) else self._speed(g, machine)
+        return float(self.c.task_duration[task]) / speed
 
     def _has_speeds(self):
         """Tell whether some stage has another speed than 1 on a class of the cluster."""

@@ -368,3 +368,18 @@ def test_large_files_keep_line_numbers_behind_quoted_line_ends(tmp_path):
     w = read_csv(tmp_path, f"job_id,note,submit_s,run_s\n{rows}")
     assert w.n_jobs == 200_000
     assert np.allclose(w.stage_duration_s, 60.0)
+
+
+def test_elastic_jobs(tmp_path):
+    text = (
+        "submit_s,run_s,workers,cpus,width_min,width_max,speedup,reconfigure_s\n"
+        "0,60,2,1,1,4,1:1 2:2 4:3,30\n1,60,2,1,,,,\n2,60,3,1,2,,,\n"
+    )
+    w = read_csv(tmp_path, text, gang=True)
+    columns = w.columns
+    assert columns.job_width_min.tolist() == [1, 0, 2]
+    assert columns.job_min_tasks.tolist() == [1, 2, 2]
+    assert columns.job_n_tasks.tolist() == [4, 2, 3]
+    assert columns.stage_max_s.tolist() == [40.0, 60.0, 60.0]  # at 4: 60 x 2 / 3
+    assert columns.job_reconfigure.tolist() == [30.0, 0.0, 0.0]
+    assert [columns.speedups[k] for k in columns.job_speedup] == ["1:1 2:2 4:3", "", ""]

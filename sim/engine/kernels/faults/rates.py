@@ -192,6 +192,18 @@ def remaining_s(st, slot):
 
 
 @part
+def go_on_later(st, slot, time, rate):
+    """Let the task in `slot` stand still until `time`, and go on at another rate.
+
+    No machine of the run is overbooked, so that the rate stays.
+    """
+    st.state_slot_left[slot] = remaining_s(st, slot)
+    st.state_slot_since[slot] = max(st.state_slot_since[slot], time)
+    st.state_slot_rate[slot] = rate
+    _expect(st, slot)
+
+
+@part
 def _expect(st, slot):
     """Put the end of the task in `slot`, at its rate from now on, into the heap."""
     begin = max(st.state_f[NOW], st.state_slot_since[slot])

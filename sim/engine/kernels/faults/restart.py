@@ -12,9 +12,11 @@ of the instant are known; what it has done stays done.
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.batches import less_each
 from sim.engine.kernels.buckets import follow_remaining, regroup
 from sim.engine.kernels.choosing.choice import release_task_devices
 from sim.engine.kernels.components import end_component, first_component, idle_slots
+from sim.engine.kernels.elastic import is_elastic, stop_places, tasks_with
 from sim.engine.kernels.faults.rates import clear_end, leave_machine
 from sim.engine.kernels.faults.work import SUSPEND, keep_work, lose_work, suspend_work
 from sim.engine.kernels.features import (
@@ -23,6 +25,7 @@ from sim.engine.kernels.features import (
     CHOOSES,
     CLASS_SPEEDS,
     DYNAMIC_ORDER,
+    ELASTIC,
     GANGS,
     PREEMPTS,
     SCORED,
@@ -57,21 +60,19 @@ from sim.engine.kernels.state import (
     PENDING,
     STOPS,
 )
+from sim.engine.kernels.stop_records import (
+    CANCELLED,
+    FAILED,
+    GANG_STOPPED,
+    INPUT_LOST,
+    MACHINE_LOST,
+    OUTPUT_LOST,
+    PREEMPTED,
+    TIMEOUT,
+    record_stop,
+)
 from sim.engine.kernels.turns import turn_of
 from sim.engine.kernels.waiting import is_listed, stage_ready, update_rank
-
-(
-    FAILED,
-    INPUT_LOST,
-    OUTPUT_LOST,
-    MACHINE_LOST,
-    EVICTED,
-    GANG_STOPPED,
-    TIMEOUT,
-    PREEMPTED,
-    CANCELLED,
-) = range(9)
-"""Reasons for which attempts are stopped (`sim.engine.stops.REASONS`)."""
 
 
 @part
@@ -87,27 +88,34 @@ def stop_task(st, slot, reason):
     kept_s = _follow_work(st, slot, reason) if CHECKPOINTS else 0.0
     if st.state_i[STOPS] and (start < now or reason < OUTPUT_LOST):
         task, machine = st.state_slot_task[slot], st.state_slot_machine[slot]
-        _record(st, task, machine, start, now, reason, kept_s)
+        record_stop(st, task, machine, start, now, reason, kept_s)
     st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
     st.state_i[N_SLOT_FREE] += 1
     leave_machine(st, slot)
     clear_end(st, slot)
     if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
-    st.state_job_running[j] -= 1
+    count = 1
+    if ELASTIC and is_elastic(st, j):
+        count = tasks_with(st, g)
+        stop_places(st, j, slot, reason, kept_s)
+        st.state_job_running[j] = 0
+    else:
+        st.state_job_running[j] -= 1
     if PREEMPTS:
         follow_limit(st, j)
-    st.state_job_started[j] -= 1
+    st.state_job_started[j] -= count
     if st.state_i[LAUNCH] and st.out_job_start[j] > now:
         forget_start(st, j)
     is_first = st.out_job_start[j] == now and st.state_job_started[j] == 0
     if is_first and start == now and reason > INPUT_LOST:
         st.out_job_start[j] = math.nan  # it never ran
     if st.state_i[PENDING]:
-        st.state_job_remaining[j] += weighted_s(st, g, st.w_task_duration[st.state_slot_task[slot]])
+        weighted = weighted_s(st, g, st.w_task_duration[st.state_slot_task[slot]])
+        st.state_job_remaining[j] = less_each(st.state_job_remaining[j], -weighted, count)
     if st.state_slot_flag[slot] & FIRST_K:
-        st.state_job_first_started[j] -= 1
-    st.state_stage_next[g] -= 1
+        st.state_job_first_started[j] -= count
+    st.state_stage_next[g] -= count
     if GANGS and st.state_slot_flag[slot] & HELD:
         leave_slots(st, j, slot, 1)
         if reason != TIMEOUT and reason != CANCELLED:
@@ -137,34 +145,27 @@ def _follow_work(st, slot, reason):
     return 0.0
 
 
-@part
-def _record(st, task, machine, start, stop, reason, kept_s):
-    n = st.state_i[N_STOPS]
-    st.state_i[N_STOPS] = n + 1
-    st.out_stop_task[n] = task
-    st.out_stop_machine[n] = machine
-    st.out_stop_start[n] = start
-    st.out_stop_time[n] = stop
-    st.out_stop_reason[n] = reason
-    st.out_stop_kept[n] = kept_s
-
-
 @inlined
 def stops_full(st):
     """Tell whether the records of stops have no room for all that may come before the next look.
 
     Until then each running task may be stopped once, and each that fails may have another run
-    again.
+    again; each place of an elastic job may be given back before that, and taken again.
     """
     room = len(st.out_stop_task) - st.state_i[N_STOPS]
-    return st.state_i[STOPS] and room < 2 * len(st.state_slot_task)
+    times = 4 if ELASTIC else 2
+    return st.state_i[STOPS] and room < times * len(st.state_slot_task)
 
 
 @part
 def requeue_task(st, g, task):
     """Let `task` of stage `g`, which was stopped or is done, wait for room."""
-    turn_push(st, g, turn_of(st, st.w_stage_task0[g], task - st.w_stage_task0[g]))
-    if st.state_stage_waiting[g] == 1:
+    is_first = st.state_stage_waiting[g] == 0
+    if ELASTIC and is_elastic(st, st.w_stage_job[g]):
+        st.state_stage_waiting[g] = tasks_with(st, g)
+    else:
+        turn_push(st, g, turn_of(st, st.w_stage_task0[g], task - st.w_stage_task0[g]))
+    if is_first:
         stage_ready(st, g)
     request_refill(st, st.w_stage_job[g])
 
@@ -264,7 +265,7 @@ def _rerun(st, task, g):
     duration = st.w_task_duration[task]
     if st.state_i[STOPS]:
         start, stop = st.out_task_start[task], st.out_task_finish[task]
-        _record(st, task, st.out_task_machine[task], start, stop, OUTPUT_LOST, 0.0)
+        record_stop(st, task, st.out_task_machine[task], start, stop, OUTPUT_LOST, 0.0)
     st.state_task_rerun[task] = 1
     if CHECKPOINTS:
         lose_work(st, task)

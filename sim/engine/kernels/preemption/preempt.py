@@ -15,14 +15,7 @@ from sim.base.jit import inlined, late, part
 from sim.engine.kernels.buckets import is_waiting_gang, list_bucket
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.faults.rates import ENDED
-from sim.engine.kernels.faults.restart import (
-    CANCELLED,
-    EVICTED,
-    PREEMPTED,
-    list_to_stop,
-    stop_and_requeue,
-    stop_gangs,
-)
+from sim.engine.kernels.faults.restart import list_to_stop, stop_and_requeue, stop_gangs
 from sim.engine.kernels.faults.work import CANCEL
 from sim.engine.kernels.features import CAPS, GANGS, PINS, QUOTAS, REPLANS, RESERVES
 from sim.engine.kernels.heaps import before
@@ -58,6 +51,7 @@ from sim.engine.kernels.state import (
     RESERVATIONS,
     TRIES,
 )
+from sim.engine.kernels.stop_records import CANCELLED, EVICTED, PREEMPTED
 from sim.engine.kernels.timeouts import end_job
 from sim.engine.kernels.waiting import goes_before, is_listed
 

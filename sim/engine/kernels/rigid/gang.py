@@ -12,14 +12,23 @@ from sim.engine.kernels.components import (
     idle_slots,
     is_heterogeneous,
 )
+from sim.engine.kernels.elastic import is_elastic
 from sim.engine.kernels.faults.work import CANCEL
-from sim.engine.kernels.features import CAPS, COMPONENTS, DYNAMIC_ORDER, LIMITS, PREEMPTS
+from sim.engine.kernels.features import (
+    CAPS,
+    COMPONENTS,
+    DYNAMIC_ORDER,
+    ELASTIC,
+    LIMITS,
+    PREEMPTS,
+)
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import note_running
 from sim.engine.kernels.resources import within_cap
+from sim.engine.kernels.rigid.resize import start_unit, take_places
 from sim.engine.kernels.rigid.room import PRESENT, find_slots
 from sim.engine.kernels.slot_counts import most_slots
 from sim.engine.kernels.state import (
@@ -59,6 +68,10 @@ def gang_within_cap(st, j):
 @part
 def admit_gang(st, j):
     """Take the slots of gang job `j`, which fit, and start what is ready in them."""
+    if ELASTIC and is_elastic(st, j):
+        take_places(st, j)
+        begin_gang(st, j)
+        return
     find_slots(st, j, PRESENT)
     admit_found(st, j)
 
@@ -116,10 +129,11 @@ def admit_gang_to(st, j, first, end):
 @part
 def begin_gang(st, j):
     """Launch gang job `j`, which has just taken its slots, and start what is ready in them."""
-    st.state_job_idle_held[j] = st.w_job_min_tasks[j]
+    is_unit = ELASTIC and is_elastic(st, j)
+    st.state_job_idle_held[j] = st.state_job_places[j] if is_unit else st.w_job_min_tasks[j]
     if COMPONENTS:
         for c in range(first_component(st, j), end_component(st, j)):
-            st.state_component_idle[c] = st.w_slot_size[c]
+            st.state_component_idle[c] = st.state_job_places[j] if is_unit else st.w_slot_size[c]
     st.state_i[IS_COUNTED] = 0
     if PREEMPTS:
         st.state_job_admitted[j] = st.state_f[NOW]
@@ -137,7 +151,10 @@ def begin_gang(st, j):
         st.state_job_launched[j] = st.state_f[NOW] + lag
     if DYNAMIC_ORDER:
         update_rank(st, j)  # its share, even if its limit lets no task start
-    fill_held(st, j)
+    if ELASTIC and is_unit:
+        start_unit(st, j)
+    else:
+        fill_held(st, j)
 
 
 @inlined

@@ -72,7 +72,7 @@ def _fill_machines(st, j, c, left, source, rule, is_now):
     """Let machines in turn give slots of component `c`, as many as they can; return those left."""
     n_left, machine = st.w_slot_size[c], -1
     while n_left > 0:
-        machine = _next_machine(st, j, c, machine, left, source, rule, is_now)
+        machine = next_machine(st, j, c, machine, left, source, rule, is_now)
         if machine < 0:
             return n_left
         n_slots = min(slots_beside(st, j, c, machine, left, source, is_now), n_left)
@@ -83,7 +83,7 @@ def _fill_machines(st, j, c, left, source, rule, is_now):
 
 
 @part
-def _next_machine(st, j, c, machine, left, source, rule, is_now):
+def next_machine(st, j, c, machine, left, source, rule, is_now):
     """Return the machine that gives slots after `machine`: the next, or that of least score.
 
     -1 if none of them has room.

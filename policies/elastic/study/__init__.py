@@ -1,0 +1,1 @@
+"""Study of elastic jobs, beside published gains."""

@@ -1,0 +1,159 @@
+"""Places of elastic jobs: those with which one starts, and those taken and given back later.
+
+A job starts in as many places as there are, up to the width that the policy wants, and no fewer
+than its least. Later changes of that width are followed before anything is placed: first all jobs
+shrink that are to, by the places taken last; then the others grow, in the order in which the policy
+named them, each by as many places as there are. A job whose width changed stands still for its
+`reconfigure_s`, and goes on at its new pace.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import math
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.choosing.devices import release
+from sim.engine.kernels.components import add_idle, first_component, idle_slots
+from sim.engine.kernels.elastic import (
+    begin_place,
+    end_place,
+    is_elastic,
+    pace_of,
+    tasks_with,
+    wanted_width,
+    width_of,
+)
+from sim.engine.kernels.faults.rates import go_on_later
+from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE
+from sim.engine.kernels.held_slots import hold_slot, slots_on
+from sim.engine.kernels.jobs import RESIZE, emit, refresh_job
+from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.resources import release_held, within_cap
+from sim.engine.kernels.rigid.room import FIRST, LEAST_SCORE, PRESENT, next_machine, slots_beside
+from sim.engine.kernels.service import accrue
+from sim.engine.kernels.state import BARRED, CONSTRAINED, MACHINE_CHOICE, NOW
+from sim.engine.kernels.stop_records import RESIZED
+
+
+@part
+def take_places(st, j):
+    """Hold the places with which elastic job `j` starts; there is room for its least width."""
+    c, low, target, n = first_component(st, j), st.w_job_width_min[j], wanted_width(st, j), 0
+    for machine in range(st.state_mach_free.shape[0]):
+        n += slots_on(st, j, c, machine)
+        if n >= target:
+            break
+    n = min(n, target)
+    while n > low and not within_cap(st, j, st.w_slot, c, n):
+        n -= 1
+    st.state_job_places[j] = n
+    _clear_spread(st, j)
+    machine, k = -1, 0
+    while k < n:
+        machine = _next(st, j, c, machine)
+        for _ in range(min(_room_on(st, j, c, machine), n - k)):
+            hold_slot(st, j, c, n - 1 if k == 0 else k - 1, machine)
+            k += 1
+
+
+@part
+def start_unit(st, j):
+    """Start elastic job `j` in the places that it has just taken."""
+    c = first_component(st, j)
+    follow = idle_slots(st, j, c) - 1
+    add_idle(st, j, c, -1)
+    g, machine = st.w_job_stage0[j], st.state_held_machine[st.w_slot0[c] + follow]
+    start_task(st, g, machine, True, tasks_with(st, g))
+    go_on_later(st, st.state_job_unit[j], st.state_f[NOW], pace_of(st, j))
+    for i in range(follow):
+        begin_place(st, j, i)
+
+
+@inlined
+def resize(st, changed, n_changed):
+    """Follow the widths of the jobs that the policy `changed`, before anything is placed."""
+    st.state_i[BARRED] = 0
+    for i in range(n_changed):
+        if _may_resize(st, changed[i]):
+            _shrink(st, changed[i])
+    for i in range(n_changed):
+        if _may_resize(st, changed[i]):
+            _grow(st, changed[i])
+
+
+@part
+def _may_resize(st, j):
+    is_running = is_elastic(st, j) and st.state_job_running[j] > 0
+    return is_running and st.w_job_reconfigure[j] < math.inf
+
+
+@part
+def _shrink(st, j):
+    c, n_over = first_component(st, j), width_of(st, j) - wanted_width(st, j)
+    for _ in range(n_over):
+        i = idle_slots(st, j, c) - 1
+        end_place(st, j, i, RESIZED, 1.0)
+        add_idle(st, j, c, -1)
+        entry = st.w_slot0[c] + i
+        machine = st.state_held_machine[entry]
+        if CHOOSES and st.state_i[CONSTRAINED]:
+            release(st, st.w_slot, c, machine, st.state_held_devices[entry])
+        release_held(st, j, c, machine)
+    if n_over > 0:
+        _change_width(st, j)
+
+
+@part
+def _grow(st, j):
+    c, before = first_component(st, j), width_of(st, j)
+    n_left, machine = wanted_width(st, j) - before, -1
+    _clear_spread(st, j)
+    while n_left > 0:
+        machine = _next(st, j, c, machine)
+        if machine < 0:
+            break
+        for _ in range(min(_room_on(st, j, c, machine), n_left)):
+            if not within_cap(st, j, st.w_slot, c, 1):
+                n_left = 0
+                break
+            i = idle_slots(st, j, c)
+            hold_slot(st, j, c, i, machine)
+            add_idle(st, j, c, 1)
+            begin_place(st, j, i)
+            n_left -= 1
+    if width_of(st, j) > before:
+        _change_width(st, j)
+
+
+@part
+def _change_width(st, j):
+    """Let elastic job `j`, whose places have changed, stand still, and go on at its new pace."""
+    if SERVICE or DYNAMIC_ORDER:
+        accrue(st, j)
+    st.state_job_running[j] = width_of(st, j)
+    time = st.state_f[NOW] + st.w_job_reconfigure[j]
+    go_on_later(st, st.state_job_unit[j], time, pace_of(st, j))
+    refresh_job(st, j)
+    emit(st, RESIZE, j)
+
+
+@part
+def _clear_spread(st, j):
+    if st.w_job_one_per_node[j]:
+        st.state_mach_given[:] = 0
+
+
+@part
+def _next(st, j, c, machine):
+    """Return the machine that gives places after `machine`, -1 if none has room."""
+    rule = LEAST_SCORE if CHOOSES and st.state_i[MACHINE_CHOICE] > 0 else FIRST
+    return next_machine(st, j, c, machine, st.state_mach_free, PRESENT, rule, True)
+
+
+@part
+def _room_on(st, j, c, machine):
+    """Count the places that `machine` has for job `j`, which takes some of them."""
+    n_slots = slots_beside(st, j, c, machine, st.state_mach_free, PRESENT, True)
+    if st.w_job_one_per_node[j] and n_slots > 0:
+        st.state_mach_given[machine] = 1
+    return n_slots
