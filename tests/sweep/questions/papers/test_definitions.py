@@ -21,7 +21,7 @@ from sweep.report.findings import Finding
 from tests.sweep.questions.papers.test_gallery import PAGES
 
 PAPERS = {paper["title"].split(":")[0]: paper for paper in excluded.papers()}
-NAMES = {"Alibaba DAGs": "alibaba", "Backfilling": "backfill"}
+NAMES = {"Alibaba DAGs": "alibaba", "Backfilling": "backfill", "Elastic jobs": "elastic"}
 BY_GENERATORS = ("dagps", "jockey", "wing")
 """Papers of which `sim.published` has what generators read, and is compared as an input."""
 

@@ -142,7 +142,7 @@ def test_a_page_is_rendered_from_its_table(folder: Path) -> None:
 def test_entries_name_existing_pages_tests_and_rows() -> None:
     studies = reproduce.studies(Options.from_folders([]))
     stored, papers = Gallery(PAGES, studies), gallery.papers()
-    assert len(papers) == 6
+    assert len(papers) == 7
     for paper in papers:
         for entry in paper["figures"]:
             about = {"pages", "omitted", "test"} & entry.keys()
