@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sim.result import Result
 
 
-HAIR = 1e-12
-"""Tolerance for equal values of progress."""
+HAIR = 1e-9
+"""Tolerance of a whole per cent of progress, because sums of weights round."""
 
 
 def evaluate(
@@ -48,7 +48,9 @@ def evaluate(
         By indicator, means over the jobs, as fractions of a job's duration: ``delta_t.<name>``,
         the mean of |T_t - T_{t+1}| over its samples, where T_t is the elapsed time plus the time
         left at that progress with the current tokens; ``longest_constant.<name>``, the longest
-        time in which progress stays the same.
+        time in which the samples of progress, in whole per cent, stay the same. (Between two ends
+        of tasks any sum over tasks stays the same, so the paper's three sums differ only as they
+        are sampled.)
     table : pyarrow.Table
         A row per job, indicator and sample: ``job``, ``indicator``, ``elapsed_s``, ``tokens``,
         ``progress`` and ``predicted_s`` (T_t).
@@ -62,18 +64,18 @@ def evaluate(
         run_s = float(finish[job] - submit[job])
         sample_s = np.arange(0.0, run_s, step_s)
         ends = _ends(result, job)
-        time_s = np.concatenate([sample_s, np.unique(np.concatenate(ends))])
         done_share = np.stack(
-            [np.searchsorted(e, time_s, side="right") / len(e) for e in ends], axis=1
+            [np.searchsorted(e, sample_s, side="right") / len(e) for e in ends], axis=1
         )
-        tokens = _tokens(result, job, time_s)
+        tokens = _tokens(result, job, sample_s)
         n = len(sample_s)
         for name, (progress, left_s) in policy.predict_progress(
             columns, job, done_share, tokens, indicators
         ).items():
-            moves = np.flatnonzero(np.abs(np.diff(progress[n:], prepend=0.0)) > HAIR)
-            constant_s = np.diff(np.concatenate([[0.0], time_s[n:][moves], [run_s]]))
-            predicted = sample_s + left_s[:n]
+            percent = np.floor(100.0 * progress + HAIR)
+            moves = 1 + np.flatnonzero(np.diff(percent))
+            constant_s = np.diff(np.concatenate([[0.0], sample_s[moves], [run_s]]))
+            predicted = sample_s + left_s
             delta, longest = by_indicator.setdefault(name, ([], []))
             delta.append(float(np.abs(np.diff(predicted)).mean() / run_s) if n > 1 else 0.0)
             longest.append(float(constant_s.max() / run_s))
@@ -83,8 +85,8 @@ def evaluate(
                         "job": np.full(n, job, np.int64),
                         "indicator": [name] * n,
                         "elapsed_s": sample_s,
-                        "tokens": tokens[:n],
-                        "progress": progress[:n],
+                        "tokens": tokens,
+                        "progress": progress,
                         "predicted_s": predicted,
                     }
                 )

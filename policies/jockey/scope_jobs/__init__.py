@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import Between, Count, NotNegative, Share, checked
+from sim.base.parameters import Between, Count, Factor, NotNegative, Share, checked
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -42,6 +42,11 @@ def synthesize(
     initialise: bool = True,
     largest_input: bool = False,
     training_slowdowns: Mapping[str, Any] | None = None,
+    stragglers: Share = 0.01,
+    slower: tuple[Factor, Factor] = (1.5, 3.0),
+    run_sigma: NotNegative = 0.05,
+    narrow: bool = False,
+    critical_paths: Multiple | None = None,
 ) -> Workload:
     """Synthesize a controlled run of jobs with deadlines among background jobs.
 
@@ -83,6 +88,17 @@ def synthesize(
     training_slowdowns : mapping, optional
         Slow periods of the cluster while runs are recorded, as `cluster.slowdowns`; each job's are
         drawn on their own, the same for every seed.
+    stragglers, slower : float, (float, float)
+        Share of vertices that straggle, in recorded runs too, and the range of the factor of their
+        durations.
+    run_sigma : float
+        Spread of the logarithm of the factor that all vertices of a run share.
+    narrow : bool
+        Split stages after a shuffle into fewer vertices, down to one, and let narrow stages be the
+        slowest (§3.3, §6.1).
+    critical_paths : float, optional
+        Short deadlines of the seven jobs, as a multiple of their critical path (§2.2), to five
+        minutes; by default those that are published, and others in proportion to a run alone.
 
     Returns
     -------
@@ -97,7 +113,7 @@ def synthesize(
     """
     # loads scipy, which listing options does not need
     from policies.jockey.scope_jobs.make import make
-    from policies.jockey.scope_jobs.templates import NAMES
+    from policies.jockey.scope_jobs.templates import NAMES, Assumptions
 
     name, _, job_deadline = job.partition("/")
     if name not in NAMES:
@@ -109,5 +125,13 @@ def synthesize(
         seed=seed, change=change, like_inputs=like_inputs, work=work, slow_stage=float(slow_stage),
         faults=faults, slots=slots, utilization=float(utilization), waiting=float(waiting),
         every_s=float(every_s), initialise=initialise, largest_input=largest_input,
-        training_slowdowns=training_slowdowns,
+        training_slowdowns=training_slowdowns, critical_paths=critical_paths,
+        assumed=Assumptions(float(run_sigma), float(stragglers), _factors(slower), narrow),
     )  # fmt: skip
+
+
+def _factors(slower: tuple[float, float]) -> tuple[float, float]:
+    low, high = (float(factor) for factor in slower)
+    if not low <= high:
+        raise InputError(f"slower must be two numbers, the smaller one first, not {slower!r}")
+    return low, high

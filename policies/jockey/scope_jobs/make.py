@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 
 from policies.jockey.scope_jobs.templates import (
+    AS_ASSUMED,
     NAN,
+    Assumptions,
     JobBatch,
     JobRun,
     batch_runs,
     concat_tables,
+    critical_path_s,
     draw_run,
     recorded_run,
     recorded_training,
@@ -40,6 +43,8 @@ SHORT_DEADLINE_MIN = {"A": 25.0, "B": 20.0, "C": 30.0, "D": 35.0, "E": 45.0, "F"
 """Short deadlines of the seven jobs. Those of E, F and G are from the captions of Fig. 6; the
 others are set to the same average ratio: 2.8 times the job's time alone with 100 tokens, in steps
 of 5."""
+DEADLINE_STEP_MIN = 5.0
+"""Step of deadlines that are set by critical paths: all that the captions name are multiples."""
 LONG_OVER_SHORT = 2.0
 """Ratio of a job's long deadline to its short one."""
 OTHER_DEADLINE_MIN = 60.0
@@ -49,14 +54,27 @@ CHANGED_AT_MIN = 10.0
 """Factor of a deadline change, and the time of the change (Fig. 7)."""
 
 
-def deadline_s(job: str, deadline: str | float) -> float:
-    """Return the deadline of a job, s."""
+def deadline_s(
+    job: str,
+    deadline: str | float,
+    critical_paths: float | None = None,
+    assumed: Assumptions = AS_ASSUMED,
+) -> float:
+    """Return the deadline of a job, s.
+
+    The short deadline of the seven jobs is published, or `critical_paths` times their critical path
+    (§2.2), to the nearest `DEADLINE_STEP_MIN` minutes.
+    """
     if isinstance(deadline, str):
         if deadline not in ("short", "long"):
             raise InputError(unknown("deadline", deadline, ("short", "long")), rule="wrong option")
         if job not in SHORT_DEADLINE_MIN:
             return 60.0 * OTHER_DEADLINE_MIN
-        return 60.0 * SHORT_DEADLINE_MIN[job] * (LONG_OVER_SHORT if deadline == "long" else 1.0)
+        short_min = SHORT_DEADLINE_MIN[job]
+        if critical_paths is not None:
+            steps = critical_paths * critical_path_s(job, assumed) / 60 / DEADLINE_STEP_MIN
+            short_min = DEADLINE_STEP_MIN * max(float(np.rint(steps)), 1.0)
+        return 60.0 * short_min * (LONG_OVER_SHORT if deadline == "long" else 1.0)
     if isinstance(deadline, bool) or not 0 < deadline < float("inf"):
         raise InputError(f"a deadline must be a positive number of minutes, not {deadline!r}")
     return 60.0 * float(deadline)
@@ -182,13 +200,15 @@ def make(
     initialise: bool,
     largest_input: bool,
     training_slowdowns: Mapping[str, Any] | None,
+    critical_paths: float | None,
+    assumed: Assumptions,
 ) -> Workload:
     """Build the workload; see `policies.jockey.scope_jobs.synthesize`."""
-    drawn = [_run(name, i, seed, like_inputs, work) for i, name in enumerate(names)]
+    drawn = [_run(name, i, seed, like_inputs, work, assumed) for i, name in enumerate(names)]
     slowed = [_slow_heaviest_stage(run, slow_stage) for run in drawn]
     inputs = None if not largest_input else "like" if like_inputs else "all"
     runs = slowed if initialise else [run.without_init() for run in slowed]
-    due_s = [deadline_s(name, deadline) for name in names]
+    due_s = [deadline_s(name, deadline, critical_paths, assumed) for name in names]
     changed = [changed_deadline(change, due) for due in due_s]
     submit_s = [WARM_UP_S * (utilization > 0) + every_s * i for i in range(len(runs))]
     jobs = batch_runs(
@@ -209,17 +229,21 @@ def make(
         batches.append(_background_batch(queued, "waiting"))
     workload = Workload.from_tables(
         **concat_tables(batches),
-        training=recorded_training(sorted(set(names)), initialise, inputs, training_slowdowns),
+        training=recorded_training(
+            sorted(set(names)), initialise, inputs, training_slowdowns, assumed
+        ),
         meta={"name": "scope_jobs", "synth": {"jobs": list(names), "seed": int(seed)}},
     )
     return fail_tasks(workload, scope="deadline", seed=seed) if faults else workload
 
 
-def _run(name: str, i: int, seed: int, like_inputs: bool, work: float | None) -> JobRun:
+def _run(
+    name: str, i: int, seed: int, like_inputs: bool, work: float | None, assumed: Assumptions
+) -> JobRun:
     rng = stream(seed, "synth", "scope_jobs", "run", name, i)
     if work is None:
-        return draw_run(template(name), rng, like_inputs)
-    recorded = recorded_run(template(name), rng)
+        return draw_run(template(name, assumed.narrow), rng, like_inputs, assumed)
+    recorded = recorded_run(template(name, assumed.narrow), rng, assumed=assumed)
     return JobRun(recorded.template, recorded.run_s * work, recorded.init_s)
 
 

@@ -22,7 +22,7 @@ CHAINED = 0.8
 SIZE_SIGMA, SOURCE_SIZE = 0.9, 4.0
 """Spread of the segments' widths, and the factor of those that read the input."""
 MIN_VERTICES = 4
-"""Minimum number of vertices of a stage."""
+"""Minimum number of vertices of a stage, unless narrow stages are drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +35,18 @@ class Structure:
     one_to_one: Mask  # edges of which tasks wait one for one rather than for all
 
 
-def draw_structure(n_stages: int, n_barriers: int, n_vertices: int, rng: Stream) -> Structure:
-    """Draw a DAG with these numbers of stages, barrier stages and vertices."""
+def draw_structure(
+    n_stages: int, n_barriers: int, n_vertices: int, rng: Stream, narrow: bool = False
+) -> Structure:
+    """Draw a DAG with these numbers of stages, barrier stages and vertices.
+
+    With `narrow` stages after a shuffle, such as aggregations, are split into fewer vertices, down
+    to one (§3.3); else each has at least `MIN_VERTICES`.
+    """
     n_sources = 2 + (n_stages - n_barriers) // 12
     source = _source_segments(n_sources, n_barriers, rng)
     length = _lengths(n_stages, source, rng)
-    width = _widths(length, source, n_vertices, rng)
+    width = _widths(length, source, n_vertices, narrow, rng)
     edges: list[tuple[int, int, bool]] = []
     unread: list[int] = []  # stages whose output no stage reads as yet
     first = np.cumsum(length) - length
@@ -74,17 +80,25 @@ def _lengths(n_stages: int, source: Mask, rng: Stream) -> I8:
     return 1 + extra
 
 
-def _widths(length: I8, source: Mask, n_vertices: int, rng: Stream) -> I8:
-    """Draw the number of vertices per stage of each segment; the first makes up the sum."""
+def _widths(length: I8, source: Mask, n_vertices: int, narrow: bool, rng: Stream) -> I8:
+    """Draw the number of vertices per stage of each segment; the first makes up the sum.
+
+    With `narrow` the logarithm of a width after a shuffle is uniform from 0 to what it would be.
+    """
+    minimum = 1 if narrow else MIN_VERTICES
     weight = maths.exp(SIZE_SIGMA * rng.normal(size=len(length))) * np.where(
         source, SOURCE_SIZE, 1.0
     )
     weight[0] = weight[source].max()
     share = n_vertices * weight / maths.dot(weight, length)
+    if narrow:
+        after = np.flatnonzero(~source)
+        weight[after] *= maths.power(np.maximum(share[after], 1.0), -rng.random(len(after)))
+        share = n_vertices * weight / maths.dot(weight, length)
     while True:
-        width: I8 = np.maximum(np.floor(share).astype(np.int64), MIN_VERTICES)
+        width: I8 = np.maximum(np.floor(share).astype(np.int64), minimum)
         width[0] = n_vertices - int((width[1:] * length[1:]).sum())
-        if width[0] >= MIN_VERTICES:
+        if width[0] >= minimum:
             return width
         share *= 0.9  # narrow segments, widened to the minimum, left too little for the first
 
@@ -132,7 +146,7 @@ TAIL_SKEW = 12.0
 """Skew of the stages that are slower than the bulk."""
 WIDE = 40
 """Minimum vertices of the fastest and the slowest stage, so that their percentile is well
-defined."""
+defined; narrow stages may be the slowest, too (§6.1)."""
 MARGIN = 0.06
 """Distance in rank of the other stages from the fastest and the slowest."""
 
@@ -151,13 +165,13 @@ class RunTimes:
         return self.p90_s[stage] * maths.exp(self.sigma * (z - Z90))
 
 
-def fit_run_times(n_tasks: I8, target: TableColumn, rng: Stream) -> RunTimes:
+def fit_run_times(n_tasks: I8, target: TableColumn, rng: Stream, narrow: bool = False) -> RunTimes:
     """Fit run times whose mixture over all vertices has the target's median and percentile."""
     shapes = [(bulk, skew) for bulk in BULKS for skew in maths.geomspace(*SKEWS).tolist()]
     ends = (target.fastest_p90_s, target.slowest_p90_s)
     best, fitted = math.inf, RunTimes(np.full(len(n_tasks), target.p90_s), 0.5)
     for _ in range(ORDERS):
-        order = _stage_ranks(n_tasks, rng)
+        order = _stage_ranks(n_tasks, rng, narrow)
         p90_s = np.stack([spread_p90(order, *shape, *ends) for shape in shapes])
         for sigma in SIGMAS.tolist():
             error = _quantile_error(p90_s, sigma, n_tasks, target)
@@ -168,10 +182,15 @@ def fit_run_times(n_tasks: I8, target: TableColumn, rng: Stream) -> RunTimes:
 
 
 def draw_run_times(
-    n_tasks: I8, shape: tuple[float, float], ends: tuple[float, float], sigma: float, rng: Stream
+    n_tasks: I8,
+    shape: tuple[float, float],
+    ends: tuple[float, float],
+    sigma: float,
+    rng: Stream,
+    narrow: bool = False,
 ) -> RunTimes:
     """Draw the run times of a job without target percentiles over all vertices."""
-    return RunTimes(spread_p90(_stage_ranks(n_tasks, rng), *shape, *ends), sigma)
+    return RunTimes(spread_p90(_stage_ranks(n_tasks, rng, narrow), *shape, *ends), sigma)
 
 
 def spread_p90(order: F8, bulk: float, skew: float, fastest: float, slowest: float) -> F8:
@@ -190,12 +209,14 @@ def draw_init_s(n: int, rng: Stream) -> F8:
     return median * maths.exp(maths.log(p90 / median) / Z90 * rng.normal(size=n))
 
 
-def _stage_ranks(n_tasks: I8, rng: Stream) -> F8:
-    """Draw the stages' ranks; the first and the last rank go to wide stages."""
+def _stage_ranks(n_tasks: I8, rng: Stream, narrow: bool) -> F8:
+    """Draw the stages' ranks; the first goes to a wide stage, and the last unless `narrow`."""
     n = len(n_tasks)
     ranks = np.empty(n)
     wide = np.flatnonzero(n_tasks >= min(WIDE, np.sort(n_tasks)[-2]))
     ends = rng.choice(wide, 2, replace=False)
+    if narrow:
+        ends[1] = rng.choice(np.delete(np.arange(n), ends[0]))
     ranks[ends] = (0.0, 1.0)
     inner_stages = np.setdiff1d(np.arange(n), ends)
     inner = np.linspace(MARGIN, 1 - MARGIN, len(inner_stages)) if len(inner_stages) else np.empty(0)

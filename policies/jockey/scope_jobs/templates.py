@@ -30,7 +30,7 @@ from sim.base.random import Stream, stream
 from sim.cluster.faults import NO_SLOWDOWNS, draw_slowdowns
 from sim.engine.recording import record_alone, run_alone, training_table
 from sim.published import numbers
-from sim.transforms.faults import fail_tasks, straggler_factors
+from sim.transforms.faults import SLOWER, STRAGGLERS, fail_tasks, straggler_factors
 from sim.workload.workload import Workload
 
 STAGES, VERTICES = (10, 60), (700, 8500)
@@ -62,6 +62,19 @@ LIKE_INPUTS = 0.05
 """Similar inputs are at most this much smaller or larger than usual."""
 STAGE_SIGMA = 0.1
 """Spread of the logarithm of a single stage's factor in a run; an assumption."""
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Numbers that the paper lacks, and that can be set."""
+
+    run_sigma: float = RUN_SIGMA
+    stragglers: float = STRAGGLERS  # share of vertices, in recorded runs too
+    slower: tuple[float, float] = SLOWER  # range of their factor
+    narrow: bool = False  # stages of few vertices after a shuffle; narrow ones may be the slowest
+
+
+AS_ASSUMED = Assumptions()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +112,16 @@ def draw_template(
     vertices: tuple[int, int],
     variation_rank: float = 0.5,
     recorded_rank: float = 0.5,
+    narrow: bool = False,
 ) -> Template:
     """Draw a job like the seven, with a number of vertices in a range."""
     n_stages = round(_draw_log_uniform(STAGES, rng))
     n_barriers = round(n_stages * rng.uniform(*BARRIERS))
     n_vertices = max(round(_draw_log_uniform(vertices, rng)), 6 * n_stages)
-    structure = draw_structure(n_stages, n_barriers, n_vertices, rng)
+    structure = draw_structure(n_stages, n_barriers, n_vertices, rng, narrow)
     ends = (_draw_log_uniform(FASTEST_P90_S, rng), _draw_log_uniform(SLOWEST_P90_S, rng))
     shape = (rng.uniform(*BULK), _draw_log_uniform(SKEW, rng))
-    run_times = draw_run_times(structure.n_tasks, shape, ends, rng.uniform(*SIGMA), rng)
+    run_times = draw_run_times(structure.n_tasks, shape, ends, rng.uniform(*SIGMA), rng, narrow)
     return Template(name, structure, run_times, variation_rank, recorded_rank)
 
 
@@ -116,12 +130,16 @@ def _draw_log_uniform(ends: tuple[float, float], rng: Stream) -> float:
     return float(maths.exp(rng.uniform(low, high)))
 
 
-def recorded_run(template: Template, rng: Stream, slower: float = 1.0) -> JobRun:
+def recorded_run(
+    template: Template, rng: Stream, slower: float = 1.0, assumed: Assumptions = AS_ASSUMED
+) -> JobRun:
     """Draw a run with the published work of the recorded run, or `slower` times as much."""
-    return _run(template, 1.0, slower, np.ones(len(template.structure.n_tasks)), rng)
+    return _run(template, 1.0, slower, np.ones(len(template.structure.n_tasks)), rng, assumed)
 
 
-def draw_run(template: Template, rng: Stream, like_inputs: bool = True) -> JobRun:
+def draw_run(
+    template: Template, rng: Stream, like_inputs: bool = True, assumed: Assumptions = AS_ASSUMED
+) -> JobRun:
     """Draw a run: factors of the run, its input, overload and each stage, log-normal of median 1.
 
     Initialisation grows less (`INIT_EXPONENT`), and not with the input. The recorded run is one of
@@ -132,12 +150,12 @@ def draw_run(template: Template, rng: Stream, like_inputs: bool = True) -> JobRu
     size = input_size(template, z_input)
     if like_inputs:
         size = rng.uniform(1 - LIKE_INPUTS, 1 + LIKE_INPUTS)
-    slower = float(maths.exp(RUN_SIGMA * (z_run - _score(template.recorded_rank))))
+    slower = float(maths.exp(assumed.run_sigma * (z_run - _score(template.recorded_rank))))
     if chance < P_OVERLOADED:
         mean = overload_extra(template.variation_rank)
         slower *= 1 + mean * (1 + OVERLOAD_EXTRA_WITHIN * (2 * within - 1))
     stage_factors = maths.exp(STAGE_SIGMA * rng.normal(size=len(template.structure.n_tasks)))
-    return _run(template, float(size), slower, stage_factors, rng)
+    return _run(template, float(size), slower, stage_factors, rng, assumed)
 
 
 def input_size(template: Template, z: float) -> float:
@@ -170,13 +188,21 @@ def _score(rank: float) -> float:
     return float(maths.normal_quantile(np.clip(rank, 0.01, 0.99)))
 
 
-def _run(template: Template, size: float, slower: float, stage_factors: F8, rng: Stream) -> JobRun:
+def _run(
+    template: Template,
+    size: float,
+    slower: float,
+    stage_factors: F8,
+    rng: Stream,
+    assumed: Assumptions,
+) -> JobRun:
     n_tasks = template.structure.n_tasks
     run_s = (
         template.run_times.run_s(n_tasks, rng) * np.repeat(stage_factors, n_tasks) * size * slower
     )
     init_s = draw_init_s(len(run_s), rng) * maths.power(slower, INIT_EXPONENT)
-    return JobRun(template, run_s * straggler_factors(len(run_s), rng), init_s)
+    factors = straggler_factors(len(run_s), rng, assumed.stragglers, assumed.slower)
+    return JobRun(template, run_s * factors, init_s)
 
 
 NAN = float("nan")
@@ -264,17 +290,21 @@ ALONE_MIN = (10.0, 25.0)
 as the paper left out jobs that are too short or too big (§5.1)."""
 
 
-@lru_cache(maxsize=len(NAMES))
-def template(name: str) -> Template:
+@lru_cache(maxsize=2 * len(NAMES))
+def template(name: str, narrow: bool = False) -> Template:
     """Return the template of one of `NAMES`, whose ranks are spread evenly over recurring jobs."""
     if name in TABLE_2:
         rng = _rng(name, NTH_DRAW.get(name, 0))
         target = TABLE_2[name]
-        structure = draw_structure(target.n_stages, target.n_barriers, target.n_vertices, rng)
-        run_times = fit_run_times(structure.n_tasks, target, rng)
+        structure = draw_structure(
+            target.n_stages, target.n_barriers, target.n_vertices, rng, narrow
+        )
+        run_times = fit_run_times(structure.n_tasks, target, rng, narrow)
         return Template(name, structure, run_times, *_ranks(name, SEVEN))
     ranks = _ranks(name, NAMES[len(SEVEN) :])
-    candidates = (draw_template(name, _rng(name, n), VERTICES, *ranks) for n in itertools.count())
+    candidates = (
+        draw_template(name, _rng(name, n), VERTICES, *ranks, narrow) for n in itertools.count()
+    )
     return next(candidate for candidate in candidates if _has_fitting_length(candidate))
 
 
@@ -312,6 +342,23 @@ def alone_s(template: Template) -> float:
     return float(run_alone(run_workload(run), TOKENS).job_finish[0])
 
 
+N_PATHS = 11
+"""Simulated runs of which the median is a job's critical path."""
+
+
+@cache
+def critical_path_s(name: str, assumed: Assumptions = AS_ASSUMED) -> float:
+    """Return the time that a run like the recorded one takes with a token for every vertex, s.
+
+    It is the median of simulated runs (§2.2), in which no attempt fails.
+    """
+    rng = stream(0, "synth", "scope_jobs", "critical path", name)
+    usual = template(name, assumed.narrow)
+    runs = [recorded_run(usual, rng, assumed=assumed) for _ in range(N_PATHS)]
+    took_s = [run_alone(run_workload(run), len(run.run_s)).job_finish[0] for run in runs]
+    return float(np.median(took_s))
+
+
 TRAINING_TOKENS = 50
 """Tokens of the recorded run of a job, which is alone on the cluster."""
 N_INPUTS = 10
@@ -327,6 +374,7 @@ def recorded_training(
     initialise: bool = True,
     inputs: str | None = None,
     slowdowns: Mapping[str, Any] | None = None,
+    assumed: Assumptions = AS_ASSUMED,
 ) -> dict[str, Any]:
     """Return the recorded tasks (`sim.workload.schema.TRAINING`) of the named jobs.
 
@@ -334,7 +382,8 @@ def recorded_training(
     or of any ("all"). With `slowdowns` (options of `draw_slowdowns`) the cluster is slow at times.
     """
     slow = None if slowdowns is None else _slow_options(slowdowns)
-    return training_table(names, [_training(name, initialise, inputs, slow) for name in names])
+    records = [_training(name, initialise, inputs, slow, assumed) for name in names]
+    return training_table(names, records)
 
 
 def _slow_options(slowdowns: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -351,9 +400,14 @@ def _slow_options(slowdowns: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 
 @cache
 def _training(
-    name: str, initialise: bool, inputs: str | None, slowdowns: tuple[tuple[str, Any], ...] | None
+    name: str,
+    initialise: bool,
+    inputs: str | None,
+    slowdowns: tuple[tuple[str, Any], ...] | None,
+    assumed: Assumptions,
 ) -> dict[str, Any]:
-    run = recorded_run(template(name), stream(0, "synth", "scope_jobs", "training", name))
+    rng = stream(0, "synth", "scope_jobs", "training", name)
+    run = recorded_run(template(name, assumed.narrow), rng, assumed=assumed)
     if inputs is not None:
         input_rng = stream(0, "synth", "scope_jobs", "inputs", name)
         like_input = float(input_rng.uniform(1 - LIKE_INPUTS, 1 + LIKE_INPUTS, N_INPUTS).max())

@@ -112,24 +112,6 @@ def fig10(finished: FinishedSweep) -> Findings:
                 yield from mean(figure, f"{name}, {waits}", values, paper=paper)
 
 
-@sort_by_figure
-def change(finished: FinishedSweep) -> Findings:
-    """Compute the steadiness of progress by how the cluster changes, and its distance from Fig. 10.
-
-    The distance is the sum of squares of ln(ours / paper) over both statistics.
-    """
-    keys = tuple(f"cluster.slowdowns.{key}" for key in ("every_s", "last_s", "speed"))
-    label = "slow every {} s, for {} s, at {}"
-    for setting, cells in grouped(finished.cells, *keys, label=label).items():
-        distance = 0.0
-        for key, figure in STEADINESS:
-            paper = published("jockey", "fig10", key, PLOTTED[0])
-            values = column(cells, f"{key}.{PLOTTED[0]}", 100.0)
-            yield from mean(figure, setting, values, paper=paper)
-            distance += float(np.log(np.mean(values) / float(paper)) ** 2)
-        yield Finding("distance", setting, distance)
-
-
 def fig8(finished: FinishedSweep) -> Findings:
     """Compute the error of the largest prediction against the slowest run, by allocation.
 

@@ -102,7 +102,8 @@ class JudgedExperiment:
         workload = dict.fromkeys(map(str, traces), "")
         pages = {self.name: ""}
         was_judged = any(e.claim == self.claim and self.name in e.pages for e in entries)
-        again = "new" if was_judged else ""
+        parts = [e for e in entries if e.claim == self.claim and e.seeds == listed]
+        again = parts[-1].again if parts else "new" if was_judged else ""
         now = Entry(self.claim, rule, listed, workload, _today(), "", pages, again=again)
         _refuse(repeated_seeds(entries), repeated_seeds([*entries, now]), path)
         _refuse((), developed_seeds([now], ledger.read_development(path)), path)

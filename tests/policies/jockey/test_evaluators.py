@@ -79,6 +79,37 @@ def test_progress_by_hand():
     assert metrics["longest_constant.stuck"] == 1.0
 
 
+class ThreeSums(Policy):
+    """Three progress indicators that move at each end of a task, by unlike amounts."""
+
+    def prepare(self, world, plan):
+        plan.set_jobs(run_limit=1)
+
+    def predict_progress(self, columns, row, done, tokens, names):
+        share = done[:, 0]
+        return {name: (share**power, 0 * share) for name, power in POWERS.items()}
+
+
+POWERS = {"even": 1, "late": 4, "later": 12}
+
+
+def test_progress_is_read_in_whole_per_cent_at_each_minute():
+    """Forty tasks of 30 s: all sums move every 30 s, so by the ends of tasks they were equal."""
+    stages = [{"name": "map", "durations_s": [30.0] * 40}]
+    workload = sim.Workload.from_jobs([{"submit_s": 0.0, "deadline_s": 3600.0, "stages": stages}])
+    metrics, table = evaluate(
+        "progress", sim.simulate, workload, sim.Cluster.slots(1), ThreeSums(), 0
+    )
+    longest = {name: metrics[f"longest_constant.{name}"] * 20 for name in POWERS}  # minutes
+    expected = {}
+    for name, power in POWERS.items():
+        percent = [int(100 * (minute / 20) ** power + 1e-9) for minute in range(20)]
+        expected[name] = max(percent.count(value) for value in percent)
+    assert longest == pytest.approx(expected)
+    assert expected["even"] < expected["late"] < expected["later"]
+    assert table.num_rows == 60
+
+
 def test_jockeys_simulator_predicts_better_than_amdahls_law_with_few_tokens():
     workload, cluster = world(3600.0), sim.Cluster.slots(60)
     result = {}
@@ -92,9 +123,9 @@ def test_jockeys_simulator_predicts_better_than_amdahls_law_with_few_tokens():
 
 
 def test_every_indicator_is_followed():
-    metrics, table = evaluate(
-        "progress", sim.simulate, world(1800.0), sim.Cluster.slots(60), policies.build("jockey"), 0
-    )
+    workload, cluster = world(1800.0), sim.Cluster.slots(60)
+    jockey = policies.build("jockey")
+    metrics, table = evaluate("progress", sim.simulate, workload, cluster, jockey, 0, step_s=10.0)
     assert {name.partition(".")[2] for name in metrics} == set(NAMES)
     assert all(0 < value < 1 for value in metrics.values())
     progress = table["progress"].to_numpy().reshape(len(NAMES), -1)

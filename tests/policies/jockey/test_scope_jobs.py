@@ -17,7 +17,9 @@ from policies.jockey.scope_jobs.templates import (
     RUN_SIGMA,
     SEVEN,
     STAGE_SIGMA,
+    Assumptions,
     alone_s,
+    critical_path_s,
     draw_run,
     input_sigma,
     overload_extra,
@@ -86,6 +88,64 @@ def test_deadlines_are_those_published_and_the_longer_twice_the_shorter():
             assert abs(short - factor * alone_s(template(job))) <= 150
     assert deadline_s("H", "long") == deadline_s("H", "short") == 3600
     assert deadline_s("H", 12.5) == 750
+
+
+def test_deadlines_can_be_multiples_of_the_critical_path():
+    """§2.2: to five minutes; the longer is twice the shorter, and other jobs keep 60 minutes."""
+    path_s = critical_path_s("E")
+    assert path_s < alone_s(template("E"))
+    for multiple in (2.0, 3.0):
+        due_s = deadline_s("E", "short", multiple)
+        assert abs(due_s - multiple * path_s) <= 150
+        assert due_s % 300 == 0
+        assert deadline_s("E", "long", multiple) == 2 * due_s
+    assert deadline_s("B", "short", 0.1) == 300
+    assert deadline_s("H", "short", 2.0) == 3600
+    tails = Assumptions(stragglers=0.05, slower=(5.0, 5.0))
+    assert critical_path_s("E", tails) > 1.5 * path_s
+    w = sim.synthesize("scope_jobs", job="E", critical_paths=3.0, utilization=0.0)
+    assert w.columns.job_deadline[0] == deadline_s("E", "short", 3.0)
+
+
+def test_stragglers_and_the_spread_of_runs_can_be_set():
+    usual = recorded_run(template("F"), np.random.default_rng(0)).run_s
+    tails = Assumptions(stragglers=0.1, slower=(4.0, 4.0))
+    none = recorded_run(
+        template("F"), np.random.default_rng(0), assumed=Assumptions(stragglers=0.0)
+    ).run_s
+    slow = recorded_run(template("F"), np.random.default_rng(0), assumed=tails).run_s
+    assert (usual > none).mean() == pytest.approx(0.01, abs=0.005)
+    assert (slow > none).mean() == pytest.approx(0.1, abs=0.015)
+    np.testing.assert_allclose((slow / none)[slow > none], 4.0)
+    trained = recorded_training(["F"], assumed=tails)
+    untouched = recorded_training(["F"])
+    assert trained["finish_s"].max() > untouched["finish_s"].max()
+    work = [
+        np.log([draw_run(template("B"), np.random.default_rng(s), assumed=Assumptions(run_sigma=x))
+                .run_s.sum() for s in range(60)]).std()
+        for x in (0.0, 0.4)
+    ]  # fmt: skip
+    assert work[0] < 0.25 < work[1]
+
+
+def test_stages_may_be_narrow():
+    """§3.3, §6.1: a stage of a single vertex, and a narrow stage that is the slowest."""
+    for seed in range(5):
+        usual, narrow = (
+            draw_structure(60, 15, 700, np.random.default_rng(seed), allowed).n_tasks
+            for allowed in (False, True)
+        )
+        assert len(narrow) == 60
+        assert narrow.sum() == usual.sum() == 700
+        assert narrow.min() < 4 <= usual.min()
+    slowest = {}
+    for allowed in (False, True):
+        jobs = [template(name, allowed) for name in NAMES]
+        slowest[allowed] = [
+            job.structure.n_tasks[int(np.argmax(job.run_times.p90_s))] for job in jobs
+        ]
+    assert sum(n < 10 for n in slowest[True]) >= 2
+    assert min(slowest[False]) > 10
 
 
 @pytest.mark.parametrize(("stages", "barriers"), [(2, 0), (14, 0), (11, 1), (60, 15)])
@@ -312,6 +372,8 @@ def test_training_of_several_jobs_is_concatenated():
         ({"slots": 1.5}, "slots must be a whole number"),
         ({"utilization": 1.2}, "utilization must be a number from 0 to 1"),
         ({"work": 0.0}, "work must be a number"),
+        ({"slower": (3.0, 2.0)}, "the smaller one first"),
+        ({"stragglers": 1.5}, "stragglers must be a number from 0 to 1"),
         ({"training_slowdowns": {"evry_s": 1}}, "unknown option of training_slowdowns 'evry_s'"),
         ({"training_slowdowns": {"every_s": 1}}, "training_slowdowns lacks last_s"),
     ],

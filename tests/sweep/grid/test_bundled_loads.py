@@ -55,7 +55,7 @@ OF_FILES = {
     "tpch_stream_unscaled": (),
 }
 CLOSED = {
-    "jockey_fig6a", "jockey_fig6b", "jockey_fig6c", "scope_jobs", "scope_jobs_changing", "tpcds",
+    "jockey_fig6a", "jockey_fig6b", "jockey_fig6c", "scope_jobs", "scope_jobs_tails", "tpcds",
     "tpch", "tpch_mix",
 }  # fmt: skip
 """A job, or all of them at one instant."""

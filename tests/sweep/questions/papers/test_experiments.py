@@ -275,24 +275,6 @@ def test_a_part_is_compared_run_by_run() -> None:
     assert not [quantity for _, quantity in results if quantity.startswith("simulator")]
 
 
-def test_the_distance_from_the_steadiness_of_progress_is_of_logarithms() -> None:
-    keys = [f"cluster.slowdowns.{key}" for key in ("every_s", "last_s", "speed")]
-    cells = [
-        {
-            **dict(zip(keys, (300, 60, speed), strict=True)),
-            "delta_t.totalworkWithQ": delta,
-            "longest_constant.totalworkWithQ": 0.085,
-        }
-        for speed, delta in ((0.5, 0.02), (0.2, 0.01), (0.2, 0.03))
-    ]
-    results = study_results("jockey/change", cells, *keys)
-    assert results["ΔT, %", "slow every 300 s, for 60 s, at 0.2"].ours == pytest.approx(2.0)
-    assert results["distance", "slow every 300 s, for 60 s, at 0.5"].ours == pytest.approx(0.0)
-    cells[0]["delta_t.totalworkWithQ"] = 0.02 * math.e
-    results = study_results("jockey/change", cells, *keys)
-    assert results["distance", "slow every 300 s, for 60 s, at 0.5"].ours == pytest.approx(1.0)
-
-
 def test_constants_are_grouped_by_value() -> None:
     cells = [
         metrics(policy="jockey", **{"policy.slack": slack, "tokens_first": 40 * slack})

@@ -408,6 +408,12 @@ def test_another_page_of_a_claim_shares_its_seeds_and_the_same_page_does_not(
         mine.check(path, [5, 6], ["parquet"])
     with pytest.raises(InputError, match="seeds 5 were used before"):
         replace(part, claim="other").check(path, [5, 6], ["parquet"])
+    # both are judged once more: the second page is a part of that, too
+    ledger.append(path, {**content, **day, "pages": {"part": "2.5"}})
+    ledger.append(path, {**content, **day, "seeds": "7-8", "again": "The generator changed."})
+    part.check(path, [7, 8], ["parquet"])
+    with pytest.raises(InputError, match="seeds 8 were used before"):
+        part.check(path, [8, 9], ["parquet"])
 
 
 @pytest.mark.long
