@@ -37,7 +37,7 @@ def test_values_are_numbers_or_strings_with_a_number(paper: str) -> None:
 
 
 def test_numbers_are_read_once_and_not_written() -> None:
-    assert papers() == ["alibaba", "backfill", "dagps", "jockey", "slearn", "wing"]
+    assert papers() == ["alibaba", "backfill", "dagps", "elastic", "jockey", "slearn", "wing"]
     assert numbers("jockey") is numbers("jockey")
     assert numbers("jockey")["table1"]["all"] == (0.15, 0.28, 0.59, 1.55)
     with pytest.raises(TypeError):
