@@ -47,6 +47,8 @@ class Afs(Widths):
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Follow the work that was done, then share the cluster out."""
         assert isinstance(memory, Remaining)
+        if not memory.is_elastic.any():
+            return
         for j in memory.active:
             width = int(world.view["running"][j])
             pace = memory.pace(j)[width] if memory.is_elastic[j] else float(width > 0)

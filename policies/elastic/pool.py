@@ -9,7 +9,7 @@ import numpy as np
 from policies.elastic.shares import SLACK, Jobs, Widths
 from policies.registry import register
 from sim.base.arrays import I8
-from sim.engine.plan import Batch, Plan, World
+from sim.engine.plan import Batch, Plan
 
 
 @register("common_pool")
@@ -25,14 +25,9 @@ class CommonPool(Widths):
     once.
     """
 
-    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+    def share(self, jobs: Jobs, rows: I8, batch: Batch, plan: Plan) -> None:
         """Shrink for the jobs that wait, then grow."""
-        jobs = memory
-        assert isinstance(jobs, Jobs)
-        rows = jobs.follow(batch)
-        if len(rows) == 0:
-            return
-        width = world.view["running"][rows].astype(np.int64)
+        width = jobs.world.view["running"][rows].astype(np.int64)
         cost, low, high = jobs.cost[rows], jobs.low[rows], jobs.high[rows]
         stretches = jobs.is_elastic[rows] & (width > 0)
         left = 1.0 - float((cost * width).sum())
@@ -56,7 +51,3 @@ class CommonPool(Widths):
             width[k] += taken
             left -= taken * cost[k]
         jobs.set_widths(plan, rows[stretches], width[stretches])
-
-    def widths(self, jobs: Jobs, rows: I8, left: float) -> I8:
-        """Return the least widths, with which jobs start."""
-        return jobs.low[rows]

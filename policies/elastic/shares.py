@@ -100,13 +100,20 @@ class Widths(Policy):
         return jobs
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Share the cluster out among the active jobs."""
+        """Share the cluster out among the active jobs, if any job of the run is elastic."""
         assert isinstance(memory, Jobs)
-        rows = memory.follow(batch)
+        if memory.is_elastic.any():
+            self.share(memory, memory.follow(batch), batch, plan)
+
+    def share(self, jobs: Jobs, rows: I8, batch: Batch, plan: Plan) -> None:
+        """Set the widths of the active jobs `rows`."""
         if len(rows):
-            rows, left = memory.admitted(rows)
-            memory.set_widths(plan, rows, self.widths(memory, rows, left))
+            rows, left = jobs.admitted(rows)
+            jobs.set_widths(plan, rows, self.widths(jobs, rows, left))
 
     def widths(self, jobs: Jobs, rows: I8, left: float) -> I8:
-        """Return the width of each of the jobs `rows`; `left` is what their least leave over."""
-        raise NotImplementedError
+        """Return the width of each of the jobs `rows`; `left` is what their least leave over.
+
+        The least, unless a policy has others.
+        """
+        return jobs.low[rows]
