@@ -12,13 +12,13 @@ import functools
 import inspect
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from sim.base.errors import InputError
+from sim.base.errors import InputError, unknown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,6 +77,25 @@ def check(name: str, value: object, hint: Any) -> None:
         arms = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         rule = "range" if any(fits(value, _bare(arm)) for arm in arms) else "wrong type"
         raise InputError(f"{name} must be {describe_type(hint)}, not {value!r}", rule=rule)
+
+
+def check_keys(name: str, row: object, keys: Sequence[str], rule: str | None = None) -> None:
+    """Refuse a value that is no mapping, or has a key that is not one of `keys`.
+
+    Raises
+    ------
+    InputError
+        Names the value and the keys; of `rule`, or else "wrong type" or "unknown key".
+    """
+    if not isinstance(row, Mapping):
+        raise InputError(
+            f"{name} has the keys {', '.join(keys)}, not {row!r}", rule=rule or "wrong type"
+        )
+    for key in row:
+        if key not in keys:
+            raise InputError(
+                f"{name}: {unknown('key', str(key), keys)}", rule=rule or "unknown key"
+            )
 
 
 def coerce(value: Any, hint: Any) -> Any:

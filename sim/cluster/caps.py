@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import NotNegative, check
+from sim.base.parameters import NotNegative, check, check_keys
 from sim.workload.schema import LICENSE_PREFIX
 
 KEYS = ("user", "account", "qos", "queue", "partition", "array")
@@ -82,11 +82,7 @@ class Cap:
         InputError
             If a key is unknown or missing, or a value out of its range.
         """
-        if not isinstance(row, Mapping):
-            raise InputError(f"{name} has the keys {', '.join(_ROW)}, not {row!r}", rule="limits")
-        for key in row:
-            if key not in _ROW:
-                raise InputError(f"{name}: {unknown('key', str(key), _ROW)}", rule="limits")
+        check_keys(name, row, _ROW, "limits")
         for key in ("of", "at_most"):
             if row.get(key) is None:
                 raise InputError(

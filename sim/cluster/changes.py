@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import NotNegative, check
+from sim.base.parameters import NotNegative, check, check_keys
 from sim.cluster.cluster import Cluster
 from sim.cluster.faults import Outages
 
@@ -111,11 +111,7 @@ def _rows_of(cluster: Cluster, kind: str | None, name: str) -> list[int]:
 
 
 def _parse(row: Any, name: str) -> tuple[float, int, str | None, bool]:
-    if not isinstance(row, Mapping):
-        raise InputError(f"{name} has the keys {', '.join(_KEYS)}, not {row!r}", rule="changes")
-    for key in row:
-        if key not in _KEYS:
-            raise InputError(f"{name}: {unknown('key', str(key), _KEYS)}", rule="changes")
+    check_keys(name, row, _KEYS, "changes")
     for key in ("at_s", "machines"):
         if key not in row:
             raise InputError(f"{name} names no {key}", rule="changes")

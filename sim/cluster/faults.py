@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sim.base.arrays import F8, I1, I4, Mask
-from sim.base.errors import InputError, unknown
-from sim.base.parameters import NotNegative, Positive, check, checked
+from sim.base.errors import InputError
+from sim.base.parameters import NotNegative, Positive, check, check_keys, checked
 from sim.base.random import stream
 
 LOST, DRAINED, KNOWN_LOST, KNOWN_DRAINED = 1, 2, 4, 8
@@ -172,11 +172,7 @@ _WINDOW = ("machine", "from_s", "until_s")
 def parse_window(row: Any, name: str, more_keys: Sequence[str]) -> tuple[list[int], float, float]:
     """Return machines, begin and end, s, of a row that has them under `_WINDOW` and `more_keys`."""
     keys = (*_WINDOW, *more_keys)
-    if not isinstance(row, Mapping):
-        raise InputError(f"{name} has the keys {', '.join(keys)}, not {row!r}", rule="wrong type")
-    for key in row:
-        if key not in keys:
-            raise InputError(f"{name}: {unknown('key', str(key), keys)}", rule="unknown key")
+    check_keys(name, row, keys)
     for key in ("machine", "from_s"):
         if key not in row:
             raise InputError(f"{name} names no {key}", rule="missing key")

@@ -13,7 +13,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import Count, Positive, Whole, check
+from sim.base.parameters import Count, Positive, Whole, check, check_keys
 
 Unadmitted = Literal["reject", "error"]
 UNADMITTED: tuple[Unadmitted, ...] = ("reject", "error")
@@ -57,11 +57,7 @@ class Rules:
             If a key is unknown, or a value out of its range.
         """
         keys = tuple(field.name for field in fields(cls))
-        if not isinstance(row, Mapping):
-            raise InputError(f"{name} has the keys {', '.join(keys)}, not {row!r}", rule=_RULE)
-        for key in row:
-            if key not in keys:
-                raise InputError(f"{name}: {unknown('key', str(key), keys)}", rule=_RULE)
+        check_keys(name, row, keys, _RULE)
         set_values = {str(key): value for key, value in row.items() if value is not None}
         for key, value in set_values.items():
             check(f"{name}.{key}", value, _TYPES[key])

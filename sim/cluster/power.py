@@ -18,7 +18,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import NotNegative, Positive, check
+from sim.base.parameters import NotNegative, Positive, check, check_keys
 
 CARBON, PRICE = "carbon_g_per_kwh", "price_per_kwh"
 SERIES = (CARBON, PRICE)
@@ -119,11 +119,7 @@ class Power:
         InputError
             If a key is unknown or missing, or a value out of its range.
         """
-        if not isinstance(spec, Mapping):
-            raise InputError(f"{name} has the keys {', '.join(_KEYS)}, not {spec!r}", rule="power")
-        for key in spec:
-            if key not in _KEYS:
-                raise InputError(f"{name}: {unknown('key', str(key), _KEYS)}", rule="power")
+        check_keys(name, spec, _KEYS, "power")
         for key in ("idle_w", "busy_w"):
             if spec.get(key) is None:
                 raise InputError(

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8, Mask
-from sim.base.errors import InputError, did_you_mean, unknown
-from sim.base.parameters import NotNegative, Positive, check
+from sim.base.errors import InputError, did_you_mean
+from sim.base.parameters import NotNegative, Positive, check, check_keys
 from sim.base.plugins import check_names
 from sim.cluster.classes import PARTS
 from sim.workload.columns import capacity_quanta
@@ -73,11 +73,7 @@ class Quota:
             If a key is unknown, a value is out of its range, or a root borrows or lends.
         """
         row = {} if row is None else row
-        if not isinstance(row, Mapping):
-            raise InputError(f"{name} has the keys {', '.join(_KEYS)}, not {row!r}", rule=_RULE)
-        for key in row:
-            if key not in _KEYS:
-                raise InputError(f"{name}: {unknown('key', str(key), _KEYS)}", rule=_RULE)
+        check_keys(name, row, _KEYS, _RULE)
         parent = row.get("parent") or ""
         check(f"{name}.parent", parent, str)
         check(f"{name}.weight", row.get("weight", 1.0), Positive)
