@@ -11,6 +11,7 @@ lag           its stage opens later than its inputs are there, or it is launched
 pilots        as many tasks of the job have started as its start gate lets
 limit         as many tasks of the job run as its run limit lets
 share         its queue's hard share of the cluster is in use
+quota         its queue, or a cohort above it, uses all that its quota and what it borrows let it
 no R          no machine that it may use has enough of R for a task, or all have for its gang
 in pieces     there is enough of each resource, but not together on a machine
 closed        it would fit on machines that are out of service, or reserved for others
@@ -39,13 +40,14 @@ from sweep.questions.why.attempts import Attempts, simple_gangs
 from sweep.questions.why.bounds import Bounds, BoundsOfJobs
 from sweep.questions.why.caps import Caps
 from sweep.questions.why.chains import PARENT, PARTNER, SUBMISSION, Link, chain
+from sweep.questions.why.quotas import Quotas
 from sweep.questions.why.room import Request, Room
 from sweep.questions.why.shares import Shares
 from sweep.questions.why.steps import Steps, from_changes, grid
 
 RUNNING, AGAIN = "running", "run again"
 UNRELEASED, LAG, PILOTS, LIMIT, SHARE = "not released", "lag", "pilots", "limit", "share"
-PIECES, CLOSED, CAP = "in pieces", "closed", "cap"
+QUOTA, PIECES, CLOSED, CAP = "quota", "in pieces", "closed", "cap"
 BLOCKED, RESERVED, ORDER = "blocked", "reserved", "order"
 GANG_SLOTS, DEVICE_PARTS = "gang slots", "device parts"
 TURNS = (BLOCKED, RESERVED, ORDER)
@@ -89,6 +91,7 @@ class Splitter:
     def __init__(self, attempts: Attempts) -> None:
         self.attempts = attempts
         self._room, self._shares, self._caps = Room(attempts), Shares(attempts), Caps(attempts)
+        self._quotas = Quotas(attempts)
         self._turn = _turn(attempts)
         self._bounds = BoundsOfJobs(attempts)
         self._unsure = _unsure(attempts)
@@ -141,7 +144,8 @@ class Splitter:
         request = self._room.request(job, stage, n)
         steps = self._room.steps(request)
         released, opened = self._back(job, link)
-        curves = [*steps, *bounds, *self._shares.use(job), *self._caps.use(job), self._unsure]
+        shared = (*self._shares.use(job), *self._quotas.use(job), *self._caps.use(job))
+        curves = [*steps, *bounds, *shared, self._unsure]
         times = grid(curves, (released, opened), *span)
         begins_s, spans = times[:-1], np.diff(times)
         short = _short(steps, request, begins_s)
@@ -156,6 +160,7 @@ class Splitter:
         reason[steps[-1].values_at(begins_s) < n] = CLOSED
         for bits in np.unique(short[short > 0]).tolist():
             reason[short == bits] = self._shortage(bits)
+        reason[self._quotas.is_over(job, demand, begins_s)] = QUOTA
         reason[self._shares.is_over(job, demand, begins_s)] = SHARE
         running, started = bounds.running.values_at(begins_s), bounds.started.values_at(begins_s)
         reason[_binds(bounds.limit.values_at(begins_s), running)] = LIMIT
@@ -186,11 +191,12 @@ class Splitter:
             weight = _weight(0, request)
             sharing = fronts.holders(a, job, host, weight, times, reason == SHARE, rows)
             fronts.add(split.behind, sharing)
-        if (reason == CAP).any():
-            rows = self._caps.members(job)[a.job]
-            every, weight = np.ones(len(host), np.bool_), _weight(0, request)
-            capped = fronts.holders(a, job, every, weight, times, reason == CAP, rows)
-            fronts.add(split.behind, capped)
+        for name, counted in ((CAP, self._caps), (QUOTA, self._quotas)):
+            if (reason == name).any():
+                rows = counted.members(job)[a.job]
+                every, weight = np.ones(len(host), np.bool_), _weight(0, request)
+                holding = fronts.holders(a, job, every, weight, times, reason == name, rows)
+                fronts.add(split.behind, holding)
         fronts.add(split.behind, fronts.next_placed(a, job, times, np.isin(reason, TURNS)))
 
     def _back(self, job: int, link: Link) -> tuple[float, float]:

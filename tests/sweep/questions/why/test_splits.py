@@ -109,6 +109,37 @@ def test_a_cap_holds_a_job_while_there_is_room(counted: str) -> None:
     assert seconds(captured, "other") == {"running": 1.0}
 
 
+def test_a_cap_in_minutes_goes_down_every_five_minutes() -> None:
+    jobs = [
+        job("a", 0.0, [580.0], user="u", requested_s=600.0),
+        job("b", 0.0, [580.0], user="u", requested_s=600.0),
+        job("other", 0.0, [1.0], user="v", requested_s=60.0),
+    ]
+    limits = [{"of": "cpu_minutes", "at_most": 15, "by": "user"}]
+    captured = run(jobs, sim.Cluster.machines(1, cpu=3).with_limits(limits))
+    assert seconds(captured, "b") == {"running": 580.0, "cap": 300.0}
+    assert split(captured, "b").behind == {(0, "came before"): 300.0}
+    assert seconds(captured, "other") == {"running": 1.0}
+
+
+@pytest.mark.parametrize(("lend", "waits"), [(2, {}), (1, {"quota": 4.0})])
+def test_a_quota_holds_a_job_while_there_is_room(lend: int, waits: dict[str, float]) -> None:
+    jobs = [
+        job("a", 0.0, [5.0] * 2, queue="x"),
+        job("b", 1.0, [2.0], queue="x"),
+        job("c", 1.0, [9.0], queue="alone"),
+    ]
+    quotas = {
+        "x": {"parent": "org", "nominal": {"cpu": 1}},
+        "y": {"parent": "org", "nominal": {"cpu": 2}, "lend": {"cpu": lend}},
+        "alone": {"nominal": {"cpu": 1}},
+    }
+    captured = run(jobs, sim.Cluster.machines(1, cpu=4).with_quotas(quotas))
+    assert seconds(captured, "b") == {"running": 2.0, **waits}
+    assert split(captured, "b").behind == ({(0, "ran already"): 4.0} if waits else {})
+    assert seconds(captured, "c") == {"running": 9.0}
+
+
 def test_a_gang_waits_for_all_its_room() -> None:
     jobs = [job("half", 0.0, [5.0]), job("gang", 1.0, [3.0, 2.0], min_tasks=2)]
     captured = run([*jobs, job("last", 2.0, [1.0])], TWO_SLOTS)
