@@ -33,8 +33,7 @@ def sections(table: Mapping[str, Sequence[Row]]) -> list[str]:
     if not any(table.get(part) for part in (STEPS, FREE, WHAT_IF, NEAREST)):
         return []
     parts = ["## Whole sites", _INTRO]
-    groups = ("Judged later", plan.JUDGED_LATER), ("Judged", plan.JUDGED)
-    for title, workloads in (*groups, ("Developed on", plan.DEVELOPED)):
+    for title, workloads in (*reversed(plan.JUDGED.items()), ("Developed on", plan.DEVELOPED)):
         own = {
             part: [row for row in table.get(part, ()) if workload(row) in workloads]
             for part in (STEPS, FREE, WHAT_IF, NEAREST)

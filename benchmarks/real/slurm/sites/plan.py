@@ -14,25 +14,25 @@ DEVELOPED = {
     "gpus-1": "limit:day:0.0625",
 }
 """Workloads on which readers and models are developed: shape and seed, and the change."""
-JUDGED = {
-    "mixed-11": "nodes:c:4",
-    "mixed-12": "limit:batch:0.125",
-    "preempt-11": "qos:normal:MaxTRESPerUser:none",
-    "preempt-12": "move:n[52-59]:main:",
-    "gpus-11": "twice:daemon",
-    "gpus-12": "maintenance:a[0-2]:5400:9000:1200",
+CHANGES = {
+    "mixed": ("nodes:c:4", "limit:batch:0.125"),
+    "preempt": ("qos:normal:MaxTRESPerUser:none", "move:n[52-59]:main:"),
+    "gpus": ("twice:daemon", "maintenance:a[0-2]:5400:9000:1200"),
 }
-"""Workloads on which nothing is developed."""
-JUDGED_LATER = {
-    "mixed-21": "nodes:c:4",
-    "mixed-22": "limit:batch:0.125",
-    "preempt-21": "qos:normal:MaxTRESPerUser:none",
-    "preempt-22": "move:n[52-59]:main:",
-    "gpus-21": "twice:daemon",
-    "gpus-22": "maintenance:a[0-2]:5400:9000:1200",
-}
-"""Others, with the same changes, for what was mended after the first judgement."""
-WORKLOADS = DEVELOPED | JUDGED | JUDGED_LATER
+"""Changes of the judged workloads, by shape."""
+
+
+def _judged(tens: int) -> dict[str, str]:
+    return {
+        f"{shape}-{10 * tens + unit}": change
+        for shape, changes in CHANGES.items()
+        for unit, change in enumerate(changes, start=1)
+    }
+
+
+JUDGED = {"Judged": _judged(1), "Judged later": _judged(2), "Judged last": _judged(3)}
+"""Workloads of each judgement, on which nothing is developed before it: shape and seed, change."""
+WORKLOADS = {**DEVELOPED, **JUDGED["Judged"], **JUDGED["Judged later"], **JUDGED["Judged last"]}
 N_RUNS = 2
 STEPS, FREE, WHAT_IF, NEAREST = "site steps", "site free", "site what-if", "site nearest"
 """Parts of the table of the page: what is judged."""
@@ -72,7 +72,7 @@ def planned(workloads: Sequence[str], n_runs: int = N_RUNS) -> list[SiteRun]:
     return [
         SiteRun(workload, changed, number)
         for number in range(1, n_runs + 1)
-        for group in (DEVELOPED, JUDGED, JUDGED_LATER)
+        for group in (DEVELOPED, *JUDGED.values())
         for changed in (False, True)
         for workload in group
         if workload in workloads
