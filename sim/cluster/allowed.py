@@ -10,6 +10,8 @@ import numpy as np
 from sim.base.arrays import I4, I8, Mask
 from sim.cluster.classes import ANY, SEPARATOR, class_bits, name_bits
 from sim.cluster.partitions import NO_RULES
+from sim.workload import tables
+from sim.workload.schema import PLANS_ON
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -22,8 +24,28 @@ def allowed_codes(columns: Columns, cluster: Cluster) -> I8:
     Partitions that do not admit its job are left out. A job that none admits never runs; all count.
     """
     allowed = class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
-    if not cluster.partitions:
+    return allowed & _partition_codes(columns, cluster)[columns.stage_job]
+
+
+def planned_codes(columns: Columns, cluster: Cluster, allowed: I8) -> I8:
+    """Return the codes of machines that count for the planned start of each job, as bits, (J,).
+
+    `allowed` has those that can run it; they are these, too, unless its ``plans_on`` says more.
+    """
+    jobs = columns.features.jobs
+    if PLANS_ON.name not in jobs.column_names:
         return allowed
+    texts, index = tables.names(jobs, PLANS_ON.name), tables.values(jobs, PLANS_ON.name)
+    bits = np.array([0 if text == ANY else -1 for text in texts])
+    bits &= class_bits(texts, cluster.classes)
+    planned: I8 = allowed | bits[index] & _partition_codes(columns, cluster)
+    return planned
+
+
+def _partition_codes(columns: Columns, cluster: Cluster) -> I8:
+    """Return the codes of machines in the partitions that admit each job, as bits, (J,)."""
+    if not cluster.partitions:
+        return np.full(len(columns.job_submit), -1)
     texts = [text or cluster.default_partition for text in columns.partitions]
     codes_by_text = name_bits(cluster.partitions, texts)
     codes = codes_by_text[columns.job_partition]
@@ -34,7 +56,7 @@ def allowed_codes(columns: Columns, cluster: Cluster) -> I8:
         runs_anywhere = np.array([text == ANY for text in texts])[columns.job_partition]
         everywhere = name_bits(cluster.partitions, [ANY])[0]
         codes[runs_anywhere | unadmitted_jobs(columns, cluster)] = everywhere
-    return allowed & codes[columns.stage_job]
+    return codes
 
 
 def may_refuse(cluster: Cluster) -> bool:

@@ -226,6 +226,14 @@ EXCLUSIVE: Final = Column(
 ONE_PER_NODE: Final = Column(
     "one_per_node", pa.bool_(), "bool", "no two of its tasks, or slots, share a machine", False
 )
+PLANS_ON: Final = Column(
+    "plans_on",
+    CATEGORY,
+    "classes",
+    "machine classes of which running jobs and reservations count where Slurm's planner looks for "
+    "its start, separated by |; '': those that can run it",
+    "",
+)
 RESERVATION: Final = Column(
     "reservation",
     CATEGORY,
@@ -364,6 +372,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         N_NODES,
         EXCLUSIVE,
         ONE_PER_NODE,
+        PLANS_ON,
         RESERVATION,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, WATTS, *FEATURES, *RECORDED),

@@ -38,6 +38,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_shape_slot", "i8", "*, F", INPUT),  # quanta
     ("w_shape_allowed", "i8", "*", INPUT),  # classes, as bits
     ("w_job_allowed", "i8", "J:CHOOSES", INPUT),  # classes that a held slot may be on, as bits
+    ("w_job_planned_on", "i8", "J:CHOOSES", INPUT),  # and that count where its start is planned
     ("w_job_pools", "i8", "J:CLASSES", INPUT),  # pools in which it may be, as bits
     # elastic jobs: least width, 0 for others; time that a change takes, s; pace at each width
     ("w_job_width_min", "i4", "J:ELASTIC", INPUT),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import PolicyError
-from sim.cluster.allowed import allowed_codes, has_tiers, job_tiers
+from sim.cluster.allowed import allowed_codes, has_tiers, job_tiers, planned_codes
 from sim.cluster.classes import capacity_in_quanta, quanta_per_device
 from sim.cluster.components import Components
 from sim.cluster.fits import has_constraints
@@ -96,9 +96,12 @@ def lay_out_choice(
     mix_demand = np.pad(mix.demand, ((0, 0), (0, n_more)))
     code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
     allowed = allowed_classes(columns, cluster)
+    job_allowed = classes_of_jobs(columns, allowed, components)
+    planned = job_allowed if cluster.unit else planned_codes(columns, cluster, job_allowed)
     return {
         "w_stage_allowed": allowed,
-        "w_job_allowed": classes_of_jobs(columns, allowed, components),
+        "w_job_allowed": job_allowed,
+        "w_job_planned_on": planned,
         "c_mach_class": np.left_shift(1, code.astype(np.int64)),
         "c_mach_level": _levels(cluster, code),
         "c_mach_device0": offsets(n_devices),
@@ -174,6 +177,7 @@ _NO_TYPES = np.zeros(0, np.int64)
 ABSENT: dict[str, NDArray[Any]] = {
     "w_stage_allowed": np.zeros(1, np.int64),
     "w_job_allowed": np.zeros(1, np.int64),
+    "w_job_planned_on": np.zeros(1, np.int64),
     "c_mach_class": np.zeros(1, np.int64),
     "c_mach_level": np.zeros(1, np.int32),
     "c_mach_device0": np.zeros(1, np.int64),

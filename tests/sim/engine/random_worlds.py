@@ -377,6 +377,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))
             if rng.random() < 0.5:
                 job["requested_s"] = float(rng.choice([1.0, 3.0, 10.0]))
+        if {"classes", "planning"} <= on and rng.random() < 0.3:
+            job["plans_on"] = str(rng.choice(["a", "a|b", "b|elsewhere"]))
         if "reserved machines" in on:
             job["reservation"] = str(rng.choice(["", "", "x", "y"]))
         job |= _release(rng, on, clock, [f"j{u}" for u in range(n_jobs) if order[u] < order[i]])

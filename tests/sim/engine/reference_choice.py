@@ -42,9 +42,22 @@ class Choosing:
             ]
             for t, j in zip(texts, c.stage_job, strict=True)
         ]
+        self.planned_on = [
+            {
+                m
+                for m, name in enumerate(class_of_machine)
+                if text and name in text.split("|") and self._in_partition(cluster, j, m)
+            }
+            for j, text in enumerate(self._plans_on())
+        ]
         self.class_of_machine = class_of_machine
         self.unit = cluster.unit
         self.devices_of_task = {}  # of each task, the devices that it got last
+
+    def _plans_on(self):
+        jobs = self.c.features.jobs
+        known = "plans_on" in jobs.column_names
+        return jobs["plans_on"].to_pylist() if known else [""] * self.n_jobs
 
     def _device_demand(self, demand):
         """Return the number of devices that a demand takes, and the amount of each."""

@@ -76,6 +76,7 @@ class Job:
     throttle: int = 0  # of its array; 0: none
     one_per_node: bool = False
     components: tuple[Component, ...] = ()  # if they are unequal; `demand` is of none then
+    runs_on: frozenset[int] | None = None  # of the usable nodes those with room for it; None: all
 
 
 @dataclass
@@ -164,6 +165,8 @@ def choose(
     """
     if job.components:
         return _choose_components(free, allowed, job, max_tasks, weights)
+    if job.runs_on is not None:
+        allowed = allowed & job.runs_on
     if len(set(weights)) > 1:
         return _by_weight(free, allowed, job, max_tasks, weights)
     rooms = [min(room(free[n], job), max_tasks(n)) if n in allowed else 0 for n in range(len(free))]
@@ -704,7 +707,8 @@ class Replanning:
 
     def _has_room(self, state, job, n):
         if not job.components:
-            return min(room(state.free[n], job), state.n_by_devices(job, n)) > 0
+            may_run = job.runs_on is None or n in job.runs_on
+            return may_run and min(room(state.free[n], job), state.n_by_devices(job, n)) > 0
         return any(
             n in component.usable
             and room(state.free[n], Job(job.name, 1, 0, component.demand)) > 0
@@ -741,6 +745,7 @@ class Replanning:
             0 if options.throttle is None else int(options.throttle[j]),
             bool(self.c.job_one_per_node[j]),
             self._unequal_components(j),
+            self._hosts(j),
         )
 
     def _unequal_components(self, j):
@@ -768,11 +773,15 @@ class Replanning:
     def _usable_nodes(self, j):
         if self._is_pool():
             return frozenset() if self.unforeseen else None
+        return (self._hosts(j) | self.planned_on[j]) - frozenset(self.unforeseen)
+
+    def _hosts(self, j):
+        if self._is_pool():
+            return None
         return frozenset(
             n
             for n in range(len(self.free))
-            if n not in self.unforeseen
-            and any(self._may_hold(j, k, n) for k in range(len(self.components[j])))
+            if any(self._may_hold(j, k, n) for k in range(len(self.components[j])))
         )
 
     def _over(self, job):

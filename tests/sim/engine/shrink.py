@@ -10,7 +10,7 @@ from tests.sim.engine.random_worlds import World
 
 OPTIONAL = (
     *("after", "begin_s", "singleton", "reservation", "checkpoint_s", "restart_s", "preempts"),
-    *("exclusive", "one_per_node", "speedup"),
+    *("exclusive", "one_per_node", "plans_on", "speedup"),
 )
 """Keys of a job that it may lack."""
 

@@ -292,6 +292,19 @@ def test_ends_in_one_window_are_taken_together():
     assert started(151) == []  # at 100, on nodes 0 and 2
 
 
+def test_ends_on_nodes_that_are_planned_on_count():
+    """Job 9 runs on nodes 0 and 2; the end on node 1 counts if it is planned on that, too."""
+
+    def started(planned_on):
+        job, other = Job(9, 2, 60, usable=planned_on, runs_on=frozenset({0, 2})), Job(10, 1, 110)
+        running = [Running(100, {0: 1}), Running(150, {1: 1})]
+        state = State(now=0, free=[[0], [0], [1]], completing=set(), running=running)
+        return backfill_cycle(state, [job, other], Settings())
+
+    assert started(frozenset({0, 1, 2})) == [(10, {2: 1})]  # planned at 150, rounded to 120
+    assert started(frozenset({0, 2})) == []  # at 100, rounded to 60
+
+
 def test_a_limit_of_no_time_is_planned_for():
     """The second, of all slots, is planned for 60, when the first should have ended."""
     replan = Replan(completing_s=0.0, clock_s=0.0, poll_phase_s=0.5, plan_phase_s=5.0)

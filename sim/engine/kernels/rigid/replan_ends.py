@@ -18,6 +18,7 @@ from sim.engine.kernels.rigid.replan_nodes import (
     forget_ends,
     job_demand,
     job_width,
+    may_host,
     n_together,
     room_on,
     set_wants,
@@ -108,7 +109,7 @@ def _count_first(st, j, row):
     first[:] = 0
     for i in range(st.state_replan[N_OPEN]):
         node = st.state_open[i]
-        if not _may_hold(st, j, node):
+        if not may_host(st, j, node):
             continue
         first[node] = room_on(st, j, now, node)
         is_single = CHOOSES and st.state_i[CONSTRAINED] and not is_heterogeneous(st, j)
@@ -301,19 +302,11 @@ def _end_next(st, j):
         node, more = st.state_vacated_node[k], 0
         if st.state_i[UNIT]:
             more = 1
-        elif _may_hold(st, j, node) and _fits_more(st, later[node] + 1, k):
+        elif may_host(st, j, node) and _fits_more(st, later[node] + 1, k):
             more = room_on(st, j, st.state_vacated_free, k) - later[node]
         later[node] += more
         st.state_gain[row, k] = more
     st.state_like_ended[row] = i + 1
-
-
-@inlined
-def _may_hold(st, j, node):
-    """Tell whether a node is of a class for the first component of job `j`, if it has several."""
-    if not (CHOOSES and st.state_i[CONSTRAINED] and is_heterogeneous(st, j)):
-        return True
-    return st.w_slot_allowed[first_component(st, j)] & st.c_mach_class[node] != 0
 
 
 @part

@@ -116,7 +116,7 @@ def is_within_cap(st, j):
 
 @part
 def allow_usable(st, j, is_planned):
-    """Allow the nodes that are there, and of a class on which job `j` may run.
+    """Allow the nodes that are there, and of a class that counts for the start of job `j`.
 
     `is_planned`: also those that are known to be back.
     """
@@ -131,7 +131,17 @@ def allow_usable(st, j, is_planned):
         if st.state_mach_lost[node] & absent:
             allowed[node] = 0
         elif CHOOSES and st.state_i[CONSTRAINED]:
-            allowed[node] = st.w_job_allowed[j] & st.c_mach_class[node] != 0
+            allowed[node] = st.w_job_planned_on[j] & st.c_mach_class[node] != 0
+
+
+@part
+def may_host(st, j, node):
+    """Tell whether a node is of a class for job `j`; of several components, for the first one."""
+    if not (CHOOSES and st.state_i[CONSTRAINED]):
+        return True
+    if is_heterogeneous(st, j):
+        return st.w_slot_allowed[first_component(st, j)] & st.c_mach_class[node] != 0
+    return st.w_job_allowed[j] & st.c_mach_class[node] != 0
 
 
 @part
@@ -162,7 +172,7 @@ def list_room(st, j):
     room[:] = 0
     for i in range(st.state_replan[N_OPEN]):
         node = st.state_open[i]
-        if allowed[node]:
+        if allowed[node] and may_host(st, j, node):
             room[node] = room_on(st, j, free, node)
             if CHOOSES and st.state_i[CONSTRAINED] and room[node] > 0:  # of devices, as now
                 room[node] = min(room[node], n_by_devices(st, st.w_job_slot, j, node))
