@@ -24,6 +24,9 @@ N_FACTORS = 1024
 _Count = Annotated[int, Between(0)]
 _Seconds = Annotated[int, Between(1)]
 
+CLOCK_S = 3600.0
+"""Range of the clock at the begin: a multiple of all resolutions and windows that are in use, s."""
+
 
 @register("slurm")
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class Slurm(Cycles):
     cycle_s, job_cycle_s : float
         Mean time that such a cycle takes, and more for each job that waits, s: none of Slurm's
         options. Each cycle's is drawn, exponentially. Some 0.0005 and 0.0002 s were measured.
+    longest_cycle_s : float
+        Time of the longest such cycle, s, of which backtests one step at a time take account; 0 if
+        it is unknown.
     resolution_s : int
         Reservations begin and end at multiples of this, rounded down, s (bf_resolution).
     window_s : int
@@ -79,6 +85,9 @@ class Slurm(Cycles):
     requeue_s : float
         Time for which a job that was stopped and requeued can't start again, s: the lifetime of
         its credentials (AuthInfo: cred_expire) and a second.
+    clock_s : float or None
+        Time of the scheduler's clock when the workload begins, s, of which the begins of
+        reservations and windows are multiples; drawn from the seed by default.
     order : {"fcfs", "priority"}
         Order of the jobs: first come, first served (PriorityType: priority/basic), or the plan's
         keys, for a policy that sets these.
@@ -90,6 +99,7 @@ class Slurm(Cycles):
     interval_s: Annotated[float, Between(1)] = 30.0
     cycle_s: NotNegative = 0.01
     job_cycle_s: NotNegative = 0.0
+    longest_cycle_s: NotNegative = 0.0
     resolution_s: _Seconds = 60
     window_s: _Seconds = 86_400
     depth: Annotated[int, Between(2)] = 500
@@ -101,6 +111,7 @@ class Slurm(Cycles):
     completing_s: NotNegative = 0.1
     node_completing_s: NotNegative = 0.0
     requeue_s: NotNegative = 121.0
+    clock_s: NotNegative | None = None
     order: Literal["fcfs", "priority"] = "fcfs"
     knowledge: Literal["declared", "true"] = "declared"
 
@@ -129,6 +140,7 @@ class Slurm(Cycles):
         n_tasks = columns.job_n_tasks.astype(np.float64)
         completing_s: F8 = self.completing_s + self.node_completing_s * n_tasks
         phase = world.rng("phases of Slurm's cycles")
+        drawn_s = phase.uniform(0.0, CLOCK_S)
         lengths = world.rng("lengths of Slurm's cycles")
         factors: F8 = -maths.log1p(-lengths.random(N_FACTORS))
         options = cycle_options(self, columns, world.cluster)
@@ -139,6 +151,7 @@ class Slurm(Cycles):
             interval_s=self.interval_s,
             cycle_s=self.cycle_s,
             job_cycle_s=self.job_cycle_s,
+            longest_s=self.longest_cycle_s,
             cycle_factors=factors,
             resolution_s=self.resolution_s,
             window_s=self.window_s,
@@ -150,7 +163,7 @@ class Slurm(Cycles):
             main_delay_s=self.main_delay_s,
             completing_s=completing_s,
             requeue_s=self.requeue_s,
-            clock_s=phase.uniform(0.0, 3600.0),
+            clock_s=drawn_s if self.clock_s is None else self.clock_s % CLOCK_S,
             poll_phase_s=phase.uniform(),
             main_phase=math.floor(phase.uniform(0.0, self.main_interval_s)),
             plan_phase_s=phase.uniform(0.0, self.interval_s),

@@ -25,7 +25,14 @@ from sim.traces.slurm_site.spread import NODES_USED, ONE_PER_NODE, spread_tasks,
 from sim.traces.slurm_site.whole_nodes import demand_whole_nodes, with_memory_of_all_cpus
 from sim.transforms.parts import rebuild
 from sim.workload.amounts import with_change
-from sim.workload.schema import DEMAND_PREFIX, EXCLUSIVE, PARTITION, RESERVATION, RUNS_ON
+from sim.workload.schema import (
+    DEMAND_PREFIX,
+    EXCLUSIVE,
+    PARTITION,
+    PLANS_ON,
+    RESERVATION,
+    RUNS_ON,
+)
 from sim.workload.tables import names, values, with_column
 from sim.workload.workload import Workload
 
@@ -161,7 +168,14 @@ def _with_requests(
     ]
     by_default = is_set(folder.conf.options.get("defmempercpu"))
     is_by_cpu = np.array([_is_by_cpu(command, by_default) for command in commands])
-    runs_on = with_memory_of_all_cpus(stages, is_exclusive & is_by_cpu, runs_on, nodes)
+    asked = runs_on
+    runs_on = with_memory_of_all_cpus(stages, is_exclusive & is_by_cpu, asked, nodes)
+    plans_on = [
+        "" if text == fitting else text or "|".join(classes)
+        for text, fitting in zip(asked, runs_on, strict=True)
+    ]
+    if any(plans_on):
+        jobs = _with_text(jobs, PLANS_ON.name, plans_on)
     if any(runs_on):
         stages = _with_text(
             stages, RUNS_ON.name, [runs_on[job] for job in values(stages, "job").tolist()]

@@ -104,11 +104,11 @@ def _scheduler(folder: Folder) -> dict[str, Any]:
     if lifetime:
         settings["requeue_s"] = int(lifetime[1]) + 1
     if "sdiag.txt" in folder.files:
-        cycle_s = mean_cycle_s(folder.files["sdiag.txt"])
-        if cycle_s is None:
+        cycles = cycle_times(folder.files["sdiag.txt"])
+        if cycles is None:
             folder.notes.add("sdiag.txt", "Total cycles: 0", "plans take 0.01 s")
         else:
-            settings["cycle_s"] = cycle_s
+            settings["cycle_s"], settings["longest_cycle_s"] = cycles
     if min_delay_s > settings.get("main_delay_s", BATCH_SCHED_DELAY_S):
         settings["main_delay_s"] = min_delay_s
     if settings.get("array_reserve") == 0:
@@ -116,8 +116,8 @@ def _scheduler(folder: Folder) -> dict[str, Any]:
     return settings
 
 
-def mean_cycle_s(file: Path) -> float | None:
-    """Read from the output of ``sdiag`` how long a backfill cycle takes in the mean, s.
+def cycle_times(file: Path) -> tuple[float, float] | None:
+    """Read from the output of ``sdiag`` the mean and the longest time of a backfill cycle, s.
 
     None if there was no cycle since its counts began: Slurm leaves out the line then.
 
@@ -127,7 +127,10 @@ def mean_cycle_s(file: Path) -> float | None:
         If there is no such line, although there were cycles.
     """
     _, _, backfill = read_bytes(file).decode("utf-8", "replace").partition("Backfilling stats")
-    mean = re.search(r"^\s*Mean cycle:\s*(\d+)\s*$", backfill, re.MULTILINE)
+    mean, longest = (
+        re.search(rf"^\s*{word} cycle:\s*(\d+)\s*$", backfill, re.MULTILINE)
+        for word in ("Mean", "Max")
+    )
     if mean is None and re.search(r"^\s*Total cycles:\s*0\s*$", backfill, re.MULTILINE):
         return None
     if mean is None:
@@ -136,7 +139,8 @@ def mean_cycle_s(file: Path) -> float | None:
             file=file,
             rule="no cycles",
         )
-    return int(mean[1]) * 1e-6
+    mean_s = int(mean[1]) * 1e-6
+    return mean_s, int(longest[1]) * 1e-6 if longest else mean_s
 
 
 def _priorities(folder: Folder, partitions: Mapping[str, Record]) -> dict[str, Any]:

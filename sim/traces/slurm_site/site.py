@@ -58,6 +58,8 @@ def read_site(
         )  # fmt: skip
     cluster = _cluster(folder, nodes, partitions, workload, has_mem=has_mem, begin_s=begin_s)
     policy = policy_of(folder, partitions)
+    if workload is not None:
+        policy["clock_s"] = (float(workload.meta["offset_s"]) + begin_s) % 3600.0
     notes = [*folder.notes.lines]
     return Site("Slurm", workload, cluster, policy, nodes, notes, _COMMENTS, "sacct.txt")
 

@@ -228,7 +228,7 @@ def test_the_policy_has_the_options_of_slurm(tmp_path):
         "weight_fair_share": 0.0, "weight_job_size": 0.0, "weight_partition": 0.0,
         "weight_qos": 500.0, "max_age_s": 86400, "favor_small": False, "fair_tree": False,
         "qos": {"high": 10}, "shares": {"lab": 30, "sub": 10, "sub/ann": 2},
-        "parents": {"sub": "lab"}, "continues": True,
+        "parents": {"sub": "lab"}, "continues": True, "clock_s": 0.0,
     }  # fmt: skip
     policies.build(policy.pop("name"), **policy)
 
@@ -238,6 +238,7 @@ def test_other_schedulers(tmp_path):
     policy = site(tmp_path, slurm_conf=conf).policy
     assert policy == {
         "name": "slurm", "backfill": False, "window_s": 7200, "interval_s": 60, "continues": True,
+        "clock_s": 0.0,
     }  # fmt: skip
 
 
@@ -268,8 +269,9 @@ def test_sdiag_tells_how_long_a_plan_takes(tmp_path):
     without = site(tmp_path)
     assert "cycle_s" not in without.policy
     assert any("plans take: 0.01 s" in line for line in without.notes)
-    read = site(tmp_path, sdiag_txt=f"{text}\tLast cycle: 9\n\tMean cycle: 2500000\n")
-    assert read.policy["cycle_s"] == 2.5
+    times = "\tLast cycle: 9\n\tMax cycle: 4000000\n\tMean cycle: 2500000\n"
+    read = site(tmp_path, sdiag_txt=f"{text}{times}")
+    assert (read.policy["cycle_s"], read.policy["longest_cycle_s"]) == (2.5, 4.0)
     idle = site(tmp_path, sdiag_txt=f"{text}\tTotal cycles: 0\n\tLast cycle: 0\n")
     assert "cycle_s" not in idle.policy
     assert any("Total cycles: 0: plans take 0.01 s" in line for line in idle.notes)
@@ -323,6 +325,9 @@ def test_exclusive_jobs_have_memory_for_all_cpus_of_a_node(tmp_path, line, mem, 
     w = site(tmp_path, sacct_txt="\n".join((HEADER, *rows)) + "\n").workload
     runs_on = column(w, "runs_on", "stages") if "runs_on" in w.stages.column_names else ["", ""]
     assert runs_on == ["", classes]
+    # the planner goes by the ends on all nodes, also on those that lack the memory
+    plans_on = column(w, "plans_on") if "plans_on" in w.jobs.column_names else ["", ""]
+    assert plans_on == ["", "n|big|g" if classes else ""]
 
 
 def test_licences(tmp_path):
