@@ -5,6 +5,10 @@ ones at which something happens, somebody waits and nobody starts, the model's s
 once (`sim.engine.trials`). A start that both have is *found*; one that the model alone has is a
 *false start*. So a model is judged without the chaos of a whole run, in which one early start
 changes all that follow.
+
+A quiet moment lasts for a cycle of the scheduler, which plans at some time of it, in the state of
+then. So a start breaks it only if the model makes it whenever something happens meanwhile, and the
+log does not have it within the longest cycle.
 """
 
 from __future__ import annotations
@@ -38,10 +42,13 @@ class Moments:
 
     Attributes
     ----------
-    cycle_s : float
-        Time of a cycle of the scheduler: starts so close together are one moment, s.
+    cycle_s, longest_s : float
+        Time of a cycle of the scheduler, and of the longest: starts so close together as the first
+        are one moment, s.
     start_s, quiet_s : (K,), (L,) float64
         Moments at which jobs start, and quiet ones, s.
+    behind_s : (B,) float64
+        Others at which something happens within a cycle of a quiet one, s.
     job_start_s : (J,) float64
         Recorded start of each job, NaN if unknown, s.
     free_s : (J,) float64
@@ -49,22 +56,24 @@ class Moments:
     """
 
     cycle_s: float
+    longest_s: float
     start_s: F8
     quiet_s: F8
+    behind_s: F8
     job_start_s: F8
     free_s: F8
 
     @property
     def all_s(self) -> F8:
         """All moments, ascending, s."""
-        return np.union1d(self.start_s, self.quiet_s)
+        return np.unique(np.concatenate([self.start_s, self.quiet_s, self.behind_s]))
 
     def waits(self, time_s: float) -> Any:
         """Return flags of the jobs that wait then, and start more than a cycle later."""
         return (self.free_s <= time_s) & (self.job_start_s > time_s + self.cycle_s)
 
 
-def find_moments(model: Model, cycle_s: float) -> Moments:
+def find_moments(model: Model, cycle_s: float, longest_s: float = 0.0) -> Moments:
     """Find the moments of a log, at most `MAX_MOMENTS` of each kind."""
     workload = model.workload
     starts = find_starts(workload)
@@ -76,9 +85,14 @@ def find_moments(model: Model, cycle_s: float) -> Moments:
     events = np.unique(np.concatenate([end_s, free_s]))
     events = events[~np.isnan(events)]
     following = np.append(distinct, np.inf)[np.searchsorted(distinct, events)]
-    moments = Moments(cycle_s, distinct, events[following > events + cycle_s], start_s, free_s)
-    quiet = [t for t in moments.quiet_s.tolist() if moments.waits(t).any()]
-    return replace(moments, start_s=_thinned(distinct), quiet_s=_thinned(np.array(quiet)))
+    quiet_s, none = events[following > events + cycle_s], np.zeros(0)
+    longest_s = max(cycle_s, longest_s)
+    moments = Moments(cycle_s, longest_s, _thinned(distinct), quiet_s, none, start_s, free_s)
+    quiet_s = _thinned(np.array([t for t in quiet_s.tolist() if moments.waits(t).any()]))
+    first = np.searchsorted(quiet_s, events - cycle_s, side="left")
+    is_behind = first < np.searchsorted(quiet_s, events, side="left")
+    behind_s = np.setdiff1d(events[is_behind], np.union1d(distinct, quiet_s))
+    return replace(moments, quiet_s=quiet_s, behind_s=behind_s)
 
 
 def _thinned(times_s: F8) -> F8:
@@ -87,17 +101,20 @@ def _thinned(times_s: F8) -> F8:
     return times_s[np.linspace(0, len(times_s) - 1, MAX_MOMENTS).astype(np.int64)]
 
 
-def cycle_of(model: Model, otherwise_s: float) -> float:
-    """Return the time of a cycle of a policy that plans anew every so often, or `otherwise_s`.
+def cycle_of(model: Model, otherwise_s: float) -> tuple[float, float]:
+    """Return the time of a cycle of a policy that plans anew every so often, and of the longest, s.
 
-    What happens while it plans it plans for in the next cycle, and starts at any time in that.
+    What happens while it plans it plans for in the next cycle, and starts at any time in that. Of
+    other policies both are `otherwise_s`.
     """
     world = World(model.workload.columns, model.cluster, 0, {})
     plan = Plan(model.workload.n_jobs, model.workload.n_stages, model.workload.n_tasks)
     model.policy.begin(world, plan)
     if plan.replan is None:
-        return otherwise_s
-    return plan.replan.interval_s + plan.replan.main_delay_s + 2 * plan.replan.cycle_s
+        return otherwise_s, otherwise_s
+    pause_s = plan.replan.interval_s + plan.replan.main_delay_s
+    longest_s = max(plan.replan.cycle_s, plan.replan.longest_s)
+    return pause_s + 2 * plan.replan.cycle_s, pause_s + 2 * longest_s
 
 
 @dataclass(frozen=True)
@@ -114,7 +131,7 @@ class Steps:
     quiet : (L,) float64
         Quiet moments that were reached, s.
     broken : (B, 2) int64
-        Quiet moment, by number, and job of each start there.
+        Quiet moment, by number, and job of each start there that the model keeps to for a cycle.
     late : int
         Jobs that could not be placed where the log has them, when they started.
     """
@@ -150,20 +167,26 @@ def judge(
     model = _at_once(model)
     start_s, cycle_s = moments.job_start_s, moments.cycle_s
     matches = np.where(np.isin(start_s, moments.start_s), 0, -1).astype(np.int8)
-    quiet_s = {*moments.quiet_s.tolist()}
+    quiet_s, behind_s = {*moments.quiet_s.tolist()}, {*moments.behind_s.tolist()}
     false: dict[tuple[int, int], None] = {}
     quiet: list[float] = []
-    broken: list[tuple[int, int]] = []
+    broken: list[set[int]] = []
     late: set[int] = set()
-    number, until_s = -1, -np.inf
+    number, until_s, recent = -1, -np.inf, 0
     pins = _pins(model, rows, state.machine)
     for trial in trials(*model, state, shared=shared):
         started = rows[_starts(trial, rows, start_s)]
         is_right = (start_s[started] >= trial.time_s) & (start_s[started] <= trial.time_s + cycle_s)
         late |= {*rows[trial.late].tolist()}
+        while recent < len(quiet) and quiet[recent] + cycle_s < trial.time_s:
+            recent += 1
+        for jobs in broken[recent:]:
+            jobs &= {*started.tolist()}
         if trial.time_s in quiet_s:
             quiet.append(trial.time_s)
-            broken += [(len(quiet) - 1, j) for j in started[~is_right].tolist()]
+            is_late = ~(start_s[started] <= trial.time_s + moments.longest_s)
+            broken.append({*started[~is_right & is_late].tolist()})
+        if trial.time_s in quiet_s | behind_s:
             continue
         if trial.time_s > until_s:
             number, until_s = number + 1, trial.time_s + cycle_s
@@ -176,7 +199,9 @@ def judge(
         matches,
         np.array([*false], np.int64).reshape(-1, 2),
         np.array(quiet),
-        np.array(broken, np.int64).reshape(-1, 2),
+        np.array([(i, j) for i, jobs in enumerate(broken) for j in sorted(jobs)], np.int64).reshape(
+            -1, 2
+        ),
         len(late),
     )
 
@@ -218,7 +243,7 @@ def _at_once(model: Model) -> Model:
 def steps_table(label: str, model: Model, otherwise_s: float) -> pa.Table:
     """Judge a model and the model without each mechanism; return ``steps.parquet``."""
     model = model._replace(workload=with_attempts(model.workload))
-    moments = find_moments(model, cycle_of(model, otherwise_s))
+    moments = find_moments(model, *cycle_of(model, otherwise_s))
     shared = features_of(*_at_once(model), recorded_state(model.workload, model.cluster))
     tables = [_rows(label, "", model, moments, judge(model, moments))]
     job_id = model.workload.jobs["job_id"].to_pylist()

@@ -60,7 +60,7 @@ def judge_steps(run: SiteRun, site: Site) -> dict[str, Any]:
     """Try the twin in each state that a run's log shows."""
     model = _model(site)
     model = model._replace(workload=with_attempts(model.workload))
-    moments = steps.find_moments(model, steps.cycle_of(model, 1.0))
+    moments = steps.find_moments(model, *steps.cycle_of(model, 1.0))
     judged = steps.judge(model, moments)
     return {
         "run": run.stem, "starts": int((judged.matches >= 0).sum()),

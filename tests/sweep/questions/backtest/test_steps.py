@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import policies
 import sim
 from sim.cli.main import main as sim_main
+from sim.transforms.parts import rebuild
+from sim.workload.tables import with_column
 from sweep.questions.backtest import step_sentences
 from sweep.questions.backtest.mechanisms import Model, without_each
 from sweep.questions.backtest.steps import cycle_of, find_moments, judge, steps_table
 from tests.examples import COMPILED_WIDE
-from tests.sweep.questions.backtest.recorded import SMALL, two_nodes, workload_of
+from tests.sweep.questions.backtest.recorded import SMALL, Logged, two_nodes, workload_of
 from tests.sweep.small import Command
 
 pytestmark = pytest.mark.skipif(
@@ -29,8 +33,10 @@ def small(policy: str = "slurm") -> Model:
 def test_moments_are_starts_and_what_happens_while_somebody_waits() -> None:
     model = small()
     # bf_interval, the least time between two passes, and two plans of 0.01 s
-    assert cycle_of(model, 5.0) == pytest.approx(33.02)
-    assert cycle_of(small("fifo"), 5.0) == 5.0
+    assert cycle_of(model, 5.0) == pytest.approx((33.02, 33.02))
+    slow = replace(model.policy, cycle_s=1.0, longest_cycle_s=4.0)
+    assert cycle_of(model._replace(policy=slow), 5.0) == (35.0, 41.0)
+    assert cycle_of(small("fifo"), 5.0) == (5.0, 5.0)
     moments = find_moments(model, 33.0)
     assert moments.start_s.tolist() == [0, 100, 150, 400, 410, 500, 600]
     # at 200 nobody waits; what happens at 0, 100, 150, 400, 410, 500 and 600 has a start
@@ -54,6 +60,31 @@ def test_what_a_model_starts_in_each_state_of_the_log(policy: str) -> None:
     assert steps.quiet.tolist() == [10, 20, 300, 420, 430]
     assert [(int(i), int(job)) for i, job in steps.broken] == [(2, 4)]  # E, at 300
     assert steps.late == 0
+
+
+def test_a_start_within_the_longest_cycle_breaks_no_quiet_moment() -> None:
+    model = small()
+    assert len(judge(model, find_moments(model, 33.0, 99.0)).broken) == 1
+    assert len(judge(model, find_moments(model, 33.0, 100.0)).broken) == 0  # E, at 400
+
+
+@pytest.mark.parametrize(("submit_s", "n_broken"), [(310.0, 0), (324.0, 1)])
+def test_a_start_that_the_model_gives_up_within_a_cycle(submit_s: float, n_broken: int) -> None:
+    """At 290 E would start; X, which comes before the cycle is over, goes first and waits for A."""
+    jobs = [
+        Logged("A", 0, 0, 400, 1, 400, "a"),
+        Logged("E", 290, 460, 500, 1, 100, "a"),
+        Logged("X", submit_s, 400, 460, 2, 60, "a"),
+    ]
+    workload = workload_of(jobs)
+    table = with_column(workload.jobs, "priority", np.array([0.0, 0.0, 1.0]))
+    cluster = sim.Cluster.mixed([{"cpu": 2, "nodes": "a"}])
+    model = Model(
+        rebuild(workload, None, jobs=table), cluster, policies.build("priority", fit="strict")
+    )
+    steps = judge(model, find_moments(model, 33.0))
+    assert steps.quiet.tolist() == [290.0, submit_s]
+    assert len(steps.broken) == n_broken
 
 
 def test_the_table_has_the_model_and_the_model_without_each_mechanism() -> None:
