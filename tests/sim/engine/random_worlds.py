@@ -413,6 +413,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
         for job in jobs:
             for stage in job["stages"]:
                 stage["demand"] = jobs[0]["stages"][0]["demand"]
+                if "requests" in on:
+                    stage["request"] = jobs[0]["stages"][0]["request"]
     return jobs
 
 
