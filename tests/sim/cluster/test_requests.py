@@ -185,3 +185,9 @@ def test_other_transforms_of_demands_move_requests_along():
     doubled = transforms.amplify(CROWD_OF_LESS, 2.0, ["demand_cpu"])
     ratio = doubled.stages["requested_cpu"].to_numpy() / doubled.stages["demand_cpu"].to_numpy()
     assert ratio == pytest.approx(2.0)
+
+
+def test_jobs_that_are_taken_or_added_keep_their_requests():
+    both = transforms.add(jobs(1, request={}), jobs(2).take([1]))
+    assert both.stages["requested_cpu"].to_pylist() == [None, 4.0]
+    assert requested(both, MACHINE).columns.stage_demand_f.tolist() == [[2.0, 3.0], [4.0, 3.0]]
