@@ -42,6 +42,10 @@ class Policy:
         Preemption of running jobs, e.g. {by: priority}; None for none. Keys: by (priority, share,
         quota, or a column of jobs with levels), levels, in_queue, victims, when, grace_s
         (docs/preemption.md).
+    demands : {"declared", "true"}
+        What tasks are allocated where the workload tells requests beside demands: what they
+        request; or what they truly need, as of a scheduler that refines requests (DAGPS,
+        MSR-TR-2016-19, §7). It then counts as an oracle.
     reads : {"declared", "all"}
         The columns of the world that it may read: those that it declares to know, where others
         raise an error; or all, to measure the worth of knowledge: then it counts as an oracle.
@@ -50,6 +54,7 @@ class Policy:
     fit: FitName = "strict"
     fit_resources: tuple[str, ...] = ()
     preemption: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    demands: Literal["declared", "true"] = field(default="declared", kw_only=True)
     reads: Literal["declared", "all"] = field(default="declared", kw_only=True)
 
     name: ClassVar[str] = ""
@@ -98,6 +103,8 @@ class Policy:
         if self.reads == "all":
             return OMNISCIENT
         knows = self.knows
+        if self.demands == "true":
+            knows = replace(knows, demands="true")
         is_blind = self.preemption is not None and knows.values == "nothing"
         return replace(knows, values="declared") if is_blind else knows
 

@@ -23,8 +23,9 @@ class Knows:
         observed and needs no knowledge.
     demands : str
         Resources per task. Every policy sees the requests of the jobs that have arrived, because a
-        task's container states them. Their mean over the workload counts as configuration: it is
-        the unit of DAGPS's bound on unfairness.
+        task's container states them. True are those that a task needs, where it requests more
+        (`sim.cluster.requests`), or those of jobs to come. The mean request over the workload
+        counts as configuration: it is the unit of DAGPS's bound on unfairness.
     values : str
         Priorities, or the worth of a job's completion.
     deadlines : str

@@ -30,6 +30,7 @@ from sim.base.arrays import F8, I8, ranges
 from sim.base.parameters import Between, Count, Share
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import machine_capacity, stage_demands, stage_shares
+from sim.engine.allocation import allocated
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.engine.plan.queues import MAX_BUNDLE, Packing
 from sim.workload.columns import Columns, task_homes
@@ -206,8 +207,9 @@ class Dagps(Policy):
 
         As in the paper's simulations (§8.3); runs on a cluster have one profile a stage (§8.2.1).
         """
+        own = allocated(workload, cluster, self)
         return build_schedule(
-            workload, cluster, max_candidates=self.max_candidates, candidates=self.candidates
+            own, cluster, max_candidates=self.max_candidates, candidates=self.candidates
         ).makespan_s
 
     def _follows_list(self, columns: Columns) -> bool:

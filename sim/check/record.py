@@ -50,7 +50,7 @@ class Record:
         if result.task_start is None or result.task_finish is None or result.task_machine is None:
             raise ValueError('the result has no records of tasks: simulate with record="tasks"')
         self.result = result
-        c = self.c = result.workload.columns
+        c = self.c = result.allocated
         cluster = result.cluster
         self.start, self.finish = result.task_start, result.task_finish
         self.machine = result.task_machine
@@ -191,7 +191,7 @@ class Record:
 
 def plan_of(result: Result) -> Plan:
     """Return the plan before the run."""
-    c = result.workload.columns
+    c = result.allocated
     plan = Plan(len(c.job_submit), len(c.stage_job), len(c.task_duration))
     result.policy.begin(World(c, result.cluster, result.seed, {}), plan)
     return plan

@@ -139,7 +139,7 @@ def _earlier(times: F8) -> F8:
 
 def _check_room(run: Run) -> None:
     """Check that no machine, or pool, holds more than it has of what can't be overbooked."""
-    columns, cluster = with_parts(run.workload.columns, run.cluster)
+    columns, cluster = with_parts(run.allocated, run.cluster)
     resources, n_rigid, _ = order_resources(cluster, Plan(0, 0, 0))
     quantum = resource_quanta(columns, cluster, resources)
     n_stages = len(columns.stage_job)

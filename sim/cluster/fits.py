@@ -25,6 +25,7 @@ from sim.cluster.default_times import with_default_times
 from sim.cluster.exclusive import machine_parts
 from sim.cluster.partitions import NO_RULES
 from sim.cluster.quotas import quota_tree
+from sim.cluster.requests import requested
 from sim.cluster.reservations import jobs_in
 from sim.workload.columns import Columns, capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
@@ -34,7 +35,8 @@ from sim.workload.workload import Workload
 def check_fits(workload: Workload, cluster: Cluster) -> None:
     """Check that every task, and every gang, fits the empty cluster and its own queue.
 
-    A task needs one machine with room for its whole demand. A gang of ``min_tasks`` needs as many
+    A task needs one machine with room for all that it requests, be it more than it uses. A gang of
+    ``min_tasks`` needs as many
     slots at once, on any machines, each large enough for any of the job's tasks, or for those of
     its component (`sim.cluster.components`). In hard queues
     both stay within the queue's share: the whole quanta in share × total, for each resource; equal
@@ -45,7 +47,7 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     one. Jobs that are rejected, as no partition admits them, are not looked at, unless the cluster
     says that they are an error.
     """
-    workload = with_default_times(workload, cluster)
+    workload = with_default_times(requested(workload, cluster), cluster)
     rejected = _check_admission(workload, cluster)
     demand, quantum, resources = _demands(workload, cluster)
     if rejected.any():

@@ -14,6 +14,7 @@ from sim.base.parameters import Positive, checked
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
 from sim.cluster.load import count_for_load
+from sim.cluster.requests import requested
 from sim.workload.columns import Columns
 from sim.workload.tables import values
 from sim.workload.workload import Workload
@@ -118,7 +119,7 @@ def _count_for_gangs(workload: Workload, unit: Cluster) -> int:
         return 1
     if unit.unit:
         return int(gang.max())
-    demand = stage_demands(workload.columns, unit)
+    demand = stage_demands(requested(workload, unit).columns, unit)
     slot = np.maximum.reduceat(demand, workload.columns.job_stage0[:-1], axis=0)
     with np.errstate(divide="ignore"):
         on_one = np.floor(unit.total / slot * (1 + 1e-12)).min(axis=1)

@@ -11,14 +11,12 @@ from sim.base.arrays import F8, I8, Mask
 from sim.dags.graphs import Graphs
 from sim.workload.columns import stage_durations, stage_work_s
 from sim.workload.inflow import stage_start_s
-from sim.workload.schema import DEMAND_PREFIX
+from sim.workload.schema import DEMAND_PREFIX, USED_PREFIX
 from sim.workload.tables import values
 from sim.workload.workload import Workload
 
 LARGE = 6
 """Minimum number of stages of the jobs in §4.2, §5 and §6 of the paper."""
-USED_PREFIX = "used_"
-"""``stages.used_<resource>``: a task's average use, in the unit of its demand."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,15 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.correlation import correlation, rank_correlation
-from sim.describe.dataset import USED_PREFIX, Dataset
+from sim.describe.dataset import Dataset
 from sim.describe.overview import HOUR_S
 from sim.describe.statistics import Kind, Section, Statistic, deviation, largest, mean, quantile
-from sim.workload.columns import job_n_tasks, job_work_s, stage_demand, stage_work_s
+from sim.workload.columns import (
+    job_n_tasks,
+    job_work_s,
+    stage_demand,
+    stage_request,
+    stage_work_s,
+)
 from sim.workload.peaks import in_use_at_starts
-from sim.workload.schema import DEMAND_PREFIX
-from sim.workload.tables import values
+from sim.workload.schema import DEMAND_PREFIX, USED_PREFIX
+from sim.workload.tables import requested_resources, values
 from sim.workload.workload import Workload
 
 WINDOWS_S = {"1 min": 60.0, "10 min": 600.0, "1 h": HOUR_S}
@@ -200,6 +207,15 @@ def _requested(section: Section, data: Dataset) -> None:
         section.share("time_exceeded", "jobs that ran longer than requested", part > 1)
         section.share("time_censored", "jobs that ran to their limit, or were cut there", part >= 1)
     work_s = stage_work_s(workload)
+    needs, requests = (
+        maths.dot(work_s, amount(workload)[1]) for amount in (stage_demand, stage_request)
+    )
+    for name in requested_resources(workload.stages):
+        r = workload.resources.index(name)
+        part_needed = needs[r] / requests[r] if requests[r] else np.nan
+        section.add(
+            f"needed_{name}", f"{name} needed, of the amount requested", part_needed, "share"
+        )
     for column in workload.stages.column_names:
         name = column.removeprefix(USED_PREFIX)
         if column.startswith(USED_PREFIX) and DEMAND_PREFIX + name in workload.stages.column_names:

@@ -10,9 +10,9 @@ import pyarrow as pa
 from sim.base import maths
 from sim.base.arrays import F8, I8, offsets
 from sim.dags.graphs import Graphs
-from sim.describe.dataset import USED_PREFIX, Dataset
+from sim.describe.dataset import Dataset
 from sim.describe.statistics import Section, Statistic, largest, quantile
-from sim.workload.schema import DEMAND_PREFIX
+from sim.workload.schema import DEMAND_PREFIX, USED_PREFIX
 
 SET_SIZE = 3
 """Minimum number of stages in a dependent set."""

@@ -12,9 +12,11 @@ import numpy as np
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.memory import check_memory
 from sim.cluster.cluster import Cluster
+from sim.engine.allocation import allocated
 from sim.engine.batches import TaskRecords
 from sim.engine.plan import Scheduler
 from sim.engine.stops import StoppedAttempts
+from sim.workload.columns import Columns
 from sim.workload.workload import Workload
 
 LimitsSet = tuple[float, I4, I4]
@@ -50,6 +52,11 @@ class Run:
     def on_own_clock(self) -> Run:
         """The same run on its own clock, on which differences between times have all their bits."""
         return self if self.own is None else self.own
+
+    @cached_property
+    def allocated(self) -> Columns:
+        """Columns whose demands are what tasks held under the policy (`sim.engine.allocation`)."""
+        return allocated(self.workload, self.cluster, self.policy).columns
 
     @cached_property
     def task_start(self) -> F8 | None:

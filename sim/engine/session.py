@@ -16,6 +16,7 @@ from sim.cluster.default_times import with_default_times
 from sim.cluster.exclusive import exclusive_jobs, with_parts
 from sim.cluster.fits import check_fits, check_room
 from sim.engine.accounts import broken_account
+from sim.engine.allocation import allocated
 from sim.engine.batches import Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
@@ -166,7 +167,7 @@ def begin_run(
     shared: frozenset[str] = frozenset(),
 ) -> Begun:
     """Let the policy fill its plan, and allocate the kernel's state."""
-    columns = with_default_times(workload, cluster).columns
+    columns = with_default_times(allocated(workload, cluster, policy), cluster).columns
     plan = Plan(len(columns.job_submit), len(columns.stage_job), columns.n_tasks)
     # the live views need the kernel's arrays, which need the filled plan: views come first
     views = _views(columns.job_submit, len(columns.stage_job))

@@ -103,7 +103,8 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     - ``utilization_<resource>``: the resource that tasks hold, launch lags included, over capacity,
       on average from the first submission to the last (if all jobs are submitted at one instant, to
       the last finish);
-      ``utilization``: the largest of them. See `sim.metrics.usage.utilization`.
+      ``utilization``: the largest of them. ``utilization_used``: the largest share that tasks truly
+      use, where they hold what they request. See `sim.metrics.usage.utilization`.
     - ``utilization_makespan``: Σ duration × demand of the tasks done, over capacity × makespan, of
       the resource with the largest value.
     - ``jain_10s``, ``jain_60s``, ``jain_240s``: Jain's index of the queues' allocations over

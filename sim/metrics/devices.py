@@ -51,7 +51,7 @@ def device_samples(run: Run) -> F8:
     """
     from sim.metrics.kernels.fragments import replay  # loads numba, not needed to name metrics
 
-    columns, cluster = run.workload.columns, run.cluster
+    columns, cluster = run.allocated, run.cluster
     quantum = np.ones(len(cluster.resources))
     demand = np.zeros((len(columns.stage_job), len(cluster.resources)), np.int64)
     for r, name in enumerate(cluster.resources):

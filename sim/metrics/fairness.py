@@ -44,7 +44,7 @@ def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
     `sim.cluster.sizing.queue_shares`. The index is (Σ x)² / (n Σ x²): 1 if every queue gets its
     share, 1/n if one gets everything. A window without any allocation is left out.
     """
-    columns = run.workload.columns
+    columns = run.allocated
     queues = np.unique(columns.job_queue)
     if len(queues) <= 1:
         return [1.0 if len(queues) else NAN] * len(windows_s)

@@ -18,6 +18,7 @@ from sim.metrics.common import FRACTION, NAN, Metric, done_mask, makespan_s
 from sim.workload.columns import task_homes
 from sim.workload.elastic import has_elastic
 from sim.workload.inflow import step_integral
+from sim.workload.tables import requested_resources
 
 N_BINS = 120
 """Points of `utilization_over_time`."""
@@ -34,6 +35,12 @@ METRICS = {
         "1",
         "higher",
         "share of the bottleneck that tasks hold, on average while jobs arrive",
+        span=FRACTION,
+    ),
+    "utilization_used": Metric(
+        "1",
+        "higher",
+        "share of the bottleneck that tasks truly use, where they may hold more, meanwhile",
         span=FRACTION,
     ),
     "utilization_makespan": Metric(
@@ -61,7 +68,9 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
 def utilization(run: Run) -> dict[str, float]:
     """Compute the utilization of each resource while jobs arrive, and of the bottleneck.
 
-    A task uses what it holds, from its placement, a lag before its start, to its end; slots that a
+    A task uses what it holds, from its placement, a lag before its start, to its end: under most
+    policies what it requests. ``utilization_used`` counts what it truly uses; NaN where the
+    workload tells no requests. Slots that a
     gang holds for no task are not in use. The mean from the first submission of the workload to the
     last, or to the last finish if all jobs are submitted at one instant. The tasks of failed jobs
     count, until they are stopped; so do preempted tasks; of others that restart the last placement
@@ -72,13 +81,16 @@ def utilization(run: Run) -> dict[str, float]:
     if end == begin:
         finish = run.job_finish[np.isfinite(run.job_finish)]
         end = float(finish.max()) if len(finish) else begin
+    share, truly = np.full((2, len(cluster.resources)), np.nan)
     if end > begin and run.records is not None:
-        used = maths.dot(_seconds(run, run.occupancy, begin, end), stage_demands(columns, cluster))
-        share = used / (cluster.total * (end - begin))
-    else:
-        share = np.full(len(cluster.resources), np.nan)
+        seconds = _seconds(run, run.occupancy, begin, end)
+        whole = cluster.total * (end - begin)
+        share = maths.dot(seconds, stage_demands(run.allocated, cluster)) / whole
+        if requested_resources(run.workload.stages):
+            truly = maths.dot(seconds, stage_demands(columns, cluster)) / whole
     named = {f"utilization_{r}": float(u) for r, u in zip(cluster.resources, share, strict=True)}
-    return {"utilization": float(share.max()), **named}
+    both = {"utilization": float(share.max()), "utilization_used": float(truly.max())}
+    return {**both, **named}
 
 
 def _seconds(
@@ -182,7 +194,7 @@ def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | No
         return None
     columns, cluster = run.workload.columns, run.cluster
     stage = np.concatenate([columns.task_stage()[ran], columns.stages_of(task)])
-    demand = stage_demands(columns, cluster) / cluster.total
+    demand = stage_demands(run.allocated, cluster) / cluster.total
     work = maths.dot(np.bincount(stage, finish - start, len(columns.stage_job)), demand)
     resource = int(work.argmax())
     begin, share = start.min(), demand[stage, resource]

@@ -13,6 +13,7 @@ import numpy as np
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
+from sim.cluster.requests import requested
 from sim.engine.plan.state import State
 from sim.state.spread import Ran, spread
 from sim.workload.node_names import NODE_LIST, NODE_TASKS, expand, node_tasks
@@ -102,7 +103,7 @@ def _machines(workload: Workload, cluster: Cluster) -> tuple[I4, Mask]:
         np.where(np.isnan(finish_s), np.inf, finish_s)[jobs],
         [machines[j] for j in jobs.tolist()],
         n_tasks[jobs],
-        columns.stage_demand[stage0[jobs]],
+        requested(workload, cluster).columns.stage_demand[stage0[jobs]],
         [
             {row[name]: n for name, n in node_tasks(known_tasks[g] or "").items() if name in row}
             for g in stage0[jobs].tolist()

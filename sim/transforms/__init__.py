@@ -19,7 +19,7 @@ from sim.base.plugins import options as options_of
 
 if TYPE_CHECKING:
     from sim.transforms.arrivals import arrive, hour_of, squeeze
-    from sim.transforms.demands import amplify, fit_machines
+    from sim.transforms.demands import amplify, fit_machines, requests
     from sim.transforms.draws import bootstrap
     from sim.transforms.faults import fail_tasks, straggle
     from sim.transforms.past import record_runs
@@ -47,6 +47,7 @@ __all__ = [
     "options",
     "place_inputs",
     "record_runs",
+    "requests",
     "scale_tasks",
     "squeeze",
     "stay",
@@ -75,6 +76,7 @@ _MODULES = {
     "limit_time": "sim.transforms.time_limits",
     "place_inputs": "sim.transforms.placement",
     "record_runs": "sim.transforms.past",
+    "requests": "sim.transforms.demands",
     "scale_tasks": "sim.transforms.tasks",
     "squeeze": "sim.transforms.arrivals",
     "stay": "sim.transforms.tasks",

@@ -1,17 +1,20 @@
-"""Transforms of demands and durations: the heterogeneity amplifier; fit to other machines."""
+"""Transforms of demands, requests and durations: amplifier, fit to other machines, over-request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+import pyarrow as pa
 
 from sim.base.arrays import F8
-from sim.base.parameters import Positive, checked
+from sim.base.errors import InputError
+from sim.base.parameters import Factor, Positive, checked
 from sim.base.plugins import check_names
 from sim.transforms.parts import rebuild
-from sim.workload.schema import DEMAND_PREFIX
-from sim.workload.tables import values, with_column
+from sim.workload.columns import stage_request
+from sim.workload.schema import DEMAND_PREFIX, REQUEST_PREFIX, USED_PREFIX
+from sim.workload.tables import column_or_nan, values, with_column
 from sim.workload.workload import Workload
 
 
@@ -43,7 +46,8 @@ def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None =
     stages, tasks, uniform = workload.stages, None, workload.stage_duration_s
     for name in selected:
         if name != "duration_s":
-            stages = with_column(stages, name, _amplified(values(stages, name), ratio))
+            demand = values(stages, name)
+            stages = _with_demand(stages, name, demand, _amplified(demand, ratio))
     if "duration_s" in selected:
         if uniform is None:
             tasks = workload.tasks
@@ -52,6 +56,16 @@ def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None =
             uniform = _amplified(uniform, ratio)
     transform = {"heterogeneity": float(ratio), "metrics": list(selected)}
     return rebuild(workload, transform, uniform, stages=stages, tasks=tasks)
+
+
+def _with_demand(stages: pa.Table, column: str, old: F8, new: F8) -> pa.Table:
+    """Return the stages with other demands, and requests for more in proportion."""
+    requested = REQUEST_PREFIX + column.removeprefix(DEMAND_PREFIX)
+    if requested in stages.column_names:
+        factor = np.divide(new, old, out=np.ones_like(old), where=old > 0)
+        request = np.fmax(column_or_nan(stages, requested) * factor, new)
+        stages = with_column(stages, requested, request)
+    return with_column(stages, column, new)
 
 
 def _amplified(numbers: F8, ratio: float) -> F8:
@@ -66,9 +80,9 @@ def fit_machines(
 ) -> Workload:
     """Rescale demands so that they fit other machines (the paper's *cluster configuration*).
 
-    A demand keeps its share of a machine, and is cut to the machine if it still does not fit. If
-    the capacity of the original machine is unknown, all demands are divided by the factor that
-    makes the largest one fit; if it fits already, they do not change.
+    A demand keeps its share of a machine, as does a request for more, and is cut to the machine if
+    it still does not fit. If the capacity of the original machine is unknown, all are divided by
+    the factor that makes the largest one fit; if it fits already, they do not change.
 
     Parameters
     ----------
@@ -88,9 +102,61 @@ def fit_machines(
     stages = workload.stages
     named = [*machine, *(source_machine or {})]
     check_names("resource", named, workload.resources, "unknown resource")
+    requests = stage_request(workload)[1]
     for name, amount in machine.items():
         column = DEMAND_PREFIX + name
-        demand = values(stages, column)
-        source = (source_machine or {}).get(name) or max(float(demand.max()), amount)
+        demand, request = values(stages, column), requests[:, workload.resources.index(name)]
+        source = (source_machine or {}).get(name) or max(float(request.max()), amount)
         stages = with_column(stages, column, np.minimum(demand * (amount / source), amount))
+        if REQUEST_PREFIX + name in stages.column_names:
+            request = np.minimum(request * (amount / source), amount)
+            stages = with_column(stages, REQUEST_PREFIX + name, request)
     return rebuild(workload, {"machine": dict(machine)}, stages=stages)
+
+
+@checked
+def requests(
+    workload: Workload,
+    factor: Factor | Mapping[str, Factor] = 1.0,
+    used: bool = False,
+) -> Workload:
+    """Let tasks request more than they need (`sim.cluster.requests`).
+
+    Requests that the workload has already are replaced.
+
+    Parameters
+    ----------
+    workload : Workload
+        Real or synthesized workload.
+    factor : float or mapping of str to float
+        Request over demand, at least 1: of every resource, or by resource, as in {cpu: 1.35}.
+    used : bool
+        If True, demands become what tasks used, where a log tells it (``stages.used_<resource>``,
+        `sim.workload.schema`), and what they demanded before is at least requested. More than
+        they demanded they do not get.
+
+    Raises
+    ------
+    InputError
+        If a factor is below 1, the workload does not demand a resource, or tells no use.
+    """
+    stages = workload.stages
+    factors = factor if isinstance(factor, Mapping) else dict.fromkeys(workload.resources, factor)
+    check_names("resource", factors, workload.resources, "unknown resource")
+    measured = [name for name in workload.resources if USED_PREFIX + name in stages.column_names]
+    if used and not measured:
+        columns = ", ".join(USED_PREFIX + name for name in workload.resources)
+        raise InputError(
+            f"the stages have no column {columns}, so that no use is known; give factors instead",
+            rule="no use",
+        )
+    for name in dict.fromkeys([*(measured if used else ()), *factors]):
+        demand = values(stages, DEMAND_PREFIX + name)
+        request = demand * factors.get(name, 1.0)
+        if used and name in measured:
+            use = column_or_nan(stages, USED_PREFIX + name)
+            need = np.where(use > 0, np.fmin(use, demand), demand)
+            stages = with_column(stages, DEMAND_PREFIX + name, need)
+        stages = with_column(stages, REQUEST_PREFIX + name, request)
+    transform = {"requests": dict(factors), "used": used}
+    return rebuild(workload, transform, stages=stages)

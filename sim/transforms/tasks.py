@@ -10,6 +10,7 @@ from sim.base.arrays import I8
 from sim.base.parameters import Factor, NotNegative, Positive, checked
 from sim.cluster.cluster import Cluster
 from sim.transforms.parts import rebuild
+from sim.workload.columns import stage_request
 from sim.workload.tables import take_rows, values, with_column
 from sim.workload.workload import Workload
 
@@ -49,7 +50,7 @@ def scale_tasks(
     bottleneck = max(offered, key=lambda name: offered[name])
     n = np.diff(workload.stage_task0)
     work = np.add.reduceat(workload.columns.task_duration, workload.stage_task0[:-1])
-    demand = values(workload.stages, f"demand_{bottleneck}")
+    demand = stage_request(workload)[1][:, workload.resources.index(bottleneck)]
     task_demand_s = work / n * demand  # of a task of mean duration
     target = float((task_demand_s * n).sum()) * load / offered[bottleneck]
     low, high = 0.0, 1.0

@@ -32,6 +32,7 @@ from sim.workload.schema import (
     PREEMPTS,
     RECONFIGURE,
     REMOTE_FACTOR,
+    REQUEST_PREFIX,
     REQUESTED,
     RESTART,
     RUNS_ON,
@@ -40,7 +41,14 @@ from sim.workload.schema import (
     Column,
     speed_column,
 )
-from sim.workload.tables import codes, column_or_default, names, speed_classes, values
+from sim.workload.tables import (
+    codes,
+    column_or_default,
+    column_or_nan,
+    names,
+    speed_classes,
+    values,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +305,16 @@ def stage_demand(workload: Tables) -> tuple[I8, F8, F8]:
     for r, name in enumerate(workload.resources):
         demand[:, r] = values(workload.stages, DEMAND_PREFIX + name)
     quantum = np.array([workload.quantum[r] for r in workload.resources])
+    return quanta(demand, quantum), demand, quantum
+
+
+def stage_request(workload: Tables) -> tuple[I8, F8, F8]:
+    """Return the request of a task of each stage like `stage_demand`: its demand if it has none."""
+    _, demand, quantum = stage_demand(workload)
+    for r, name in enumerate(workload.resources):
+        if REQUEST_PREFIX + name in workload.stages.column_names:
+            request = column_or_nan(workload.stages, REQUEST_PREFIX + name)
+            demand[:, r] = np.where(np.isnan(request), demand[:, r], request)
     return quanta(demand, quantum), demand, quantum
 
 

@@ -18,6 +18,7 @@ from sim.workload.schema import (
     JOBS,
     LICENSE_PREFIX,
     OPTIONAL_COLUMNS,
+    REQUEST_PREFIX,
     REQUIRED,
     RUNS_ON,
     SPEED_PREFIX,
@@ -35,7 +36,8 @@ _OPTIONAL_KEYS = ("inputs", "after", "downloads", "licenses", *_OPTIONAL_COLUMNS
 _EDGE_COLUMNS = ("upstream", "downstream", "kind", DELAY.name)
 _STAGE_COLUMNS = (RUNS_ON, WATTS, *FEATURES)
 _STAGE_KEYS = (
-    *("name", "durations_s", "demand", "parents", "speed"), *(c.name for c in _STAGE_COLUMNS)
+    *("name", "durations_s", "demand", "request", "parents", "speed"),
+    *(c.name for c in _STAGE_COLUMNS),
 )  # fmt: skip
 
 
@@ -53,6 +55,7 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     tasks: dict[str, list[Any]] = {"stage": [], "duration_s": []}
     edges: dict[str, list[Any]] = {"parent": [], "child": [], "kind": []}
     demands: list[Mapping[str, float]] = []
+    requests: list[Mapping[str, float]] = []
     speeds: list[Mapping[str, float]] = []
     columns |= _optional_columns(listed, OPTIONAL_COLUMNS["jobs"])
     columns |= _licences(listed)
@@ -76,6 +79,7 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             tasks["stage"] += [len(demands)] * len(durations)
             tasks["duration_s"] += durations
             demands.append(_amounts(f"{where}: demand", stage.get("demand", {"cpu": 1.0})))
+            requests.append(_amounts(f"{where}: request", stage.get("request", {})))
             speeds.append(_amounts(f"{where}: speed", stage.get("speed", {})))
         for i, stage in enumerate(job["stages"]):
             where = f"job {job['job_id']!r} stage {i}"
@@ -92,9 +96,12 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                 edges["kind"].append(kind)
     all_stages = [stage for job in listed for stage in job["stages"]]
     stages |= _optional_columns(all_stages, _STAGE_COLUMNS)
-    resources = sorted({r for demand in demands for r in demand}) or ["cpu"]
+    requested = sorted({r for request in requests for r in request})
+    resources = sorted({r for demand in demands for r in demand}.union(requested)) or ["cpu"]
     for r in resources:
         stages[DEMAND_PREFIX + r] = [float(d.get(r, 0.0)) for d in demands]
+    for r in requested:
+        stages[REQUEST_PREFIX + r] = [request.get(r) for request in requests]
     for name in sorted({name for speed in speeds for name in speed}):
         stages[SPEED_PREFIX + name] = [float(speed.get(name, 1.0)) for speed in speeds]
     return {

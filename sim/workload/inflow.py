@@ -12,7 +12,7 @@ import numpy as np
 
 from sim.base import maths
 from sim.base.arrays import F8, offsets, ranges
-from sim.workload.columns import chunks, stage_demand, stage_durations
+from sim.workload.columns import chunks, stage_durations, stage_request
 from sim.workload.record import Tables
 from sim.workload.tables import values
 
@@ -35,7 +35,7 @@ class Inflow:
     time_s : (B,) float64
         Time since the first submission; ends at the last submission, above 0.
     work : (resources, B) float64
-        Demand × s done by then, by resource.
+        Request × s done by then, by resource: what tasks hold, be it more than they need.
     """
 
     resources: tuple[str, ...]
@@ -51,7 +51,7 @@ def inflow(workload: Tables) -> Inflow:
     of the longest critical path (1 s if that is 0): one step, and no tail.
     """
     work, longest, shortest = stage_durations(workload)
-    quanta, _, quantum = stage_demand(workload)
+    quanta, _, quantum = stage_request(workload)
     names = (*workload.resources, SLOT)
     submit = values(workload.jobs, "submit_s")
     head = stage_start_s(workload, longest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.workload.columns import stage_demand, stage_durations
+from sim.workload.columns import stage_durations, stage_request
 from sim.workload.inflow import SLOT, stage_start_s
 from sim.workload.record import Tables
 from sim.workload.tables import values
@@ -34,9 +34,9 @@ def peak_demands(workload: Tables) -> dict[str, float]:
     submit_s = values(workload.jobs, "submit_s")[values(workload.stages, "job")]
     longest_s = stage_durations(workload)[1]
     start_s = stage_start_s(workload, longest_s, submit_s)
-    _, demand, _ = stage_demand(workload)
+    _, request, _ = stage_request(workload)
     n_tasks = values(workload.stages, "n_tasks").astype(np.float64)
-    amounts = {name: demand[:, r] * n_tasks for r, name in enumerate(workload.resources)}
+    amounts = {name: request[:, r] * n_tasks for r, name in enumerate(workload.resources)}
     amounts[SLOT] = n_tasks
     return {
         name: float(in_use_at_starts(start_s, start_s + longest_s, amount).max(initial=0.0))

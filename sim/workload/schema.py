@@ -22,6 +22,10 @@ import pyarrow as pa
 DEMAND_PREFIX: Final = "demand_"
 """Prefix of ``stages.demand_<resource>``: the amount that one task holds while it runs."""
 
+REQUEST_PREFIX: Final = "requested_"
+"""Prefix of ``stages.requested_<resource>``: the amount that a task asks for, where that is more
+than its demand (`sim.cluster.requests`)."""
+
 SPEED_PREFIX: Final = "speed_"
 """Prefix of ``stages.speed_<class>``: the speed of a task on machines of that class."""
 
@@ -31,6 +35,10 @@ LICENSE_PREFIX: Final = "license_"
 HELD_PREFIX: Final = "held_"
 """Prefix of ``stages.held_<resource>`` of logs: the amount that all tasks of a stage held together
 of a resource that they do not demand. Nothing simulates it."""
+
+USED_PREFIX: Final = "used_"
+"""Prefix of ``stages.used_<resource>`` of logs: a task's average use, in the unit of its demand.
+Nothing simulates it, unless a transform makes demands of it (``requests``)."""
 
 MIN_SPEED: Final = 1e-6
 """Least speed: a duration is divided by it."""
@@ -460,6 +468,13 @@ def demand_column(resource: str) -> Column:
     )  # fmt: skip
 
 
+def request_column(resource: str) -> Column:
+    """Return the optional column of ``stages`` with the request of a task for `resource`."""
+    meaning = "request of one task, at least its demand; null: its demand"
+    name = REQUEST_PREFIX + resource
+    return Column(name, pa.float64(), resource, meaning, None, nullable=True, low=0)
+
+
 def speed_column(class_name: str) -> Column:
     """Return the optional column of ``stages`` with the speed on machines of a class."""
     meaning = "speed of its tasks there: their durations are divided by it"
@@ -487,7 +502,8 @@ def describe() -> str:
     lines = []
     for table, columns in (TABLES | OPTIONAL_TABLES).items():
         lines.append(table + (" (optional)" if table in OPTIONAL_TABLES else ""))
-        shown = (*columns, demand_column("<resource>")) if table == "stages" else columns
+        amounts = demand_column("<resource>"), request_column("<resource>")
+        shown = (*columns, *amounts) if table == "stages" else columns
         shown = (*shown, licence_column("<name>")) if table == "jobs" else shown
         shown = (*shown, *OPTIONAL_COLUMNS.get(table, ()))
         for c in (*shown, speed_column("<class>")) if table == "stages" else shown:

@@ -18,12 +18,14 @@ from sim.workload.schema import (
     DEMAND_PREFIX,
     LICENSE_PREFIX,
     OPTIONAL_COLUMNS,
+    REQUEST_PREFIX,
     REQUIRED,
     SORT_KEYS,
     SPEED_PREFIX,
     Column,
     demand_column,
     licence_column,
+    request_column,
     required_columns,
     speed_column,
 )
@@ -101,9 +103,16 @@ def _columns_of(name: str, source: pa.Table) -> list[Column]:
     columns += [c for c in OPTIONAL_COLUMNS.get(name, ()) if c.name in source.column_names]
     if name == "stages":
         columns += [speed_column(c) for c in speed_classes(source)]
+        columns += [request_column(c) for c in requested_resources(source)]
     if name == "jobs":
         columns += [licence_column(c) for c in licence_names(source)]
     return columns
+
+
+def requested_resources(stages: pa.Table) -> tuple[str, ...]:
+    """Return the resources for which ``stages`` has a column of requests, sorted."""
+    columns = (c for c in stages.column_names if c.startswith(REQUEST_PREFIX))
+    return tuple(sorted(c.removeprefix(REQUEST_PREFIX) for c in columns))
 
 
 def speed_classes(stages: pa.Table) -> tuple[str, ...]:

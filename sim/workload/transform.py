@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sim.base import maths
 from sim.base.arrays import F8, I4, I8, ranges
 from sim.base.errors import InputError
-from sim.workload.columns import job_stage0, stage_demand, stage_work_s
+from sim.workload.columns import job_stage0, stage_request, stage_work_s
 from sim.workload.history import calendar
 from sim.workload.record import Tables
 from sim.workload.recorded import drop_recorded, shift_recorded
@@ -129,13 +129,13 @@ def origin_s(submit_s: F8) -> float:
 def mean_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str, float]:
     """Return the work submitted a second, over capacity, by resource; see `Workload.mean_load`.
 
-    Demands count in whole quanta, as in the kernel. In a pool of slots a task demands one slot.
+    Requests count in whole quanta, as in the kernel. In a pool of slots a task takes one slot.
     """
     work = stage_work_s(workload)
     if cluster.unit:
         return {cluster.resources[0]: float(work.sum() / (span_s * cluster.total[0]))}
-    demand, _, quantum = stage_demand(workload)
-    total_work = dict(zip(workload.resources, maths.dot(work, demand) * quantum, strict=True))
+    request, _, quantum = stage_request(workload)
+    total_work = dict(zip(workload.resources, maths.dot(work, request) * quantum, strict=True))
     check_resources("the workload", total_work, cluster)
     return {
         name: float(total_work.get(name, 0.0) / (span_s * total))

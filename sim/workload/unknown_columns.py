@@ -11,6 +11,7 @@ from sim.workload.schema import (
     HELD_PREFIX,
     LICENSE_PREFIX,
     OPTIONAL_COLUMNS,
+    REQUEST_PREFIX,
     SPEED_PREFIX,
     required_columns,
 )
@@ -18,7 +19,10 @@ from sim.workload.tables import TableLike
 
 _MIN_SIMILARITY = 0.75
 _MORE = {"stages": ("duration_s",)}  # replaces a table of tasks
-_PREFIXES = {"stages": (DEMAND_PREFIX, SPEED_PREFIX, HELD_PREFIX), "jobs": (LICENSE_PREFIX,)}
+_PREFIXES = {
+    "stages": (DEMAND_PREFIX, REQUEST_PREFIX, SPEED_PREFIX, HELD_PREFIX),
+    "jobs": (LICENSE_PREFIX,),
+}
 _RESOURCES = ("cpu", "cpus", "cores", "mem", "memory", "gpu", "gpus")
 
 

@@ -25,12 +25,14 @@ from sim.workload.schema import (
     OPTIONAL_COLUMNS,
     OPTIONAL_TABLES,
     RECORDED,
+    REQUEST_PREFIX,
     SINGLETON,
     SPEEDUP,
     TABLES,
     WIDTH_MIN,
     demand_column,
     licence_column,
+    request_column,
     speed_column,
 )
 from sim.workload.tables import (
@@ -39,6 +41,7 @@ from sim.workload.tables import (
     column_or_nan,
     licence_names,
     names,
+    requested_resources,
     speed_classes,
     values,
 )
@@ -59,6 +62,7 @@ def validate(workload: Tables) -> None:
         if name == "stages":
             columns += [demand_column(r) for r in workload.resources]
             columns += [speed_column(c) for c in speed_classes(table)]
+            columns += [request_column(c) for c in requested_resources(table)]
         if name == "jobs":
             columns += [licence_column(c) for c in licence_names(table)]
         for column in columns:
@@ -70,6 +74,8 @@ def validate(workload: Tables) -> None:
     _check_stage_edges(workload)
     _check_edges(workload, "job_edges", "upstream", "downstream", workload.n_jobs)
     _check_demands(workload)
+    for resource in requested_resources(workload.stages):
+        _check_requests(workload, resource)
     validate_optional(workload)
 
 
@@ -178,6 +184,29 @@ def _check_demands(workload: Tables) -> None:
             text = f"{column} is {demand[row]:g}, more than 2^45 quanta of {quantum:g}"
             text += "; state a larger quantum in meta"
             fail(workload, "stages", row, text, "demand out of range")
+
+
+def _check_requests(workload: Tables, resource: str) -> None:
+    column = REQUEST_PREFIX + resource
+    if resource not in workload.resources:
+        raise InputError(
+            f"stages has {column} and no {DEMAND_PREFIX}{resource}: state what tasks need, too",
+            rule="request without demand",
+        )
+    request = column_or_nan(workload.stages, column)
+    demand = values(workload.stages, DEMAND_PREFIX + resource)
+    refuse(
+        workload, "stages", request < demand,
+        lambda i: (
+            f"{column} is {request[i]:g}, less than the demand of {demand[i]:g}; a task holds what "
+            "it requests, and can't use more: request at least the demand, or leave it empty"
+        ),
+        "request below demand",
+    )  # fmt: skip
+    with np.errstate(over="ignore"):
+        too_large = request / workload.quantum[resource] > _MAX_QUANTA
+    text = "is more than 2^45 quanta; state a larger quantum in meta"
+    refuse(workload, "stages", too_large, lambda _: f"{column} {text}", "demand out of range")
 
 
 def _check_ascending(

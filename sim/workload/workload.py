@@ -173,7 +173,8 @@ class Workload(Tables):
 
             ``stages`` is a list of dicts: ``durations_s`` (one number a task) is required;
             ``name`` defaults to ``"stage-<i>"`` and is unique within the job; ``demand`` (default
-            ``{"cpu": 1.0}``) is the demand of each task; ``parents`` is a list of names of stages
+            ``{"cpu": 1.0}``) is the demand of each task, and ``request`` what it asks for, where
+            that is more (`sim.cluster.requests`); ``parents`` is a list of names of stages
             of the same job, for edges of kind "barrier", or a dict of name to kind of edge, e.g.
             ``{"map": "one_to_one"}``; ``runs_on`` has the classes of machines that can run its
             tasks (``"T4|A100"``; "": any), and ``speed`` their speed on machines of a class, e.g.
@@ -335,11 +336,11 @@ class Workload(Tables):
     def mean_load(self, cluster: transform.Capacity) -> dict[str, float]:
         """Return the mean offered load: work submitted per second and unit of capacity.
 
-        For each resource of the cluster this is Σ duration × demand over all tasks, divided by
+        For each resource of the cluster this is Σ duration × request over all tasks, divided by
         capacity × the time over which jobs are submitted: last submission minus first (or, if all
         jobs are submitted at one instant, their longest critical path:
-        `sim.workload.paths.submit_span_s`). Demands count in whole quanta, as in the kernel. In a
-        pool of slots a task demands one slot.
+        `sim.workload.paths.submit_span_s`). A task requests its demand, if nothing else is known.
+        Requests count in whole quanta, as in the kernel. In a pool of slots a task takes one slot.
 
         Raises
         ------

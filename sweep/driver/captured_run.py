@@ -82,6 +82,10 @@ class _Watched:
     def events(self) -> Event:
         return self.policy.events
 
+    @property
+    def demands(self) -> str:
+        return getattr(self.policy, "demands", "declared")
+
     def restrict(self, world: World) -> World:
         return seen_by(self.policy, world)
 

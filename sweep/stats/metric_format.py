@@ -69,6 +69,7 @@ _STYLES: tuple[tuple[str, str, Kind, str], ...] = (
     (r"makespan_mean_s", "mean makespan", "seconds", _CLUSTER),
     (r"makespan_s", "makespan", "seconds", _CLUSTER),
     (r"utilization", "utilization", "percent", _CLUSTER),
+    (r"utilization_used", "utilization, truly used", "percent", _CLUSTER),
     (r"utilization_makespan", "utilization of the makespan", "percent", _CLUSTER),
     (r"utilization_(\w+)", r"utilization of \1", "percent", _CLUSTER),
     (r"jain_([1-9][0-9]*)s", r"Jain's index, \1 s windows", "index", _CLUSTER),

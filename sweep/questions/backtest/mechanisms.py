@@ -27,6 +27,7 @@ from sim.workload.schema import (
     DEMAND_PREFIX,
     DEPENDENCY_KINDS,
     EXCLUSIVE,
+    REQUEST_PREFIX,
     REQUESTED,
     RESERVATION,
     RUNS_ON,
@@ -164,6 +165,8 @@ def _demand(resource: str) -> Change:
         stages, column = model.workload.stages, DEMAND_PREFIX + resource
         if column not in stages.column_names or resource not in model.cluster.resources:
             return None
+        if REQUEST_PREFIX + resource in stages.column_names:
+            stages = stages.drop_columns([REQUEST_PREFIX + resource])
         return _with_tables(model, stages=with_column(stages, column, np.zeros(stages.num_rows)))
 
     return change

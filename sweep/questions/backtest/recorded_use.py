@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8, I8, Mask, inverse, offsets
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
+from sim.cluster.requests import requested
 from sim.workload.columns import capacity_quanta
 from sim.workload.node_names import NODE_LIST
 from sim.workload.schema import CATEGORY, DEFAULT_QUANTUM, ELIGIBLE, HELD_PREFIX, RECORDED
@@ -194,8 +195,8 @@ def has_priorities(workload: Workload) -> bool:
 
 
 def _resources(workload: Workload, cluster: Cluster) -> tuple[I8, I8]:
-    """Return the demand of a task of each stage, and the cluster's capacity, in quanta."""
-    columns = workload.columns
+    """Return the request of a task of each stage, and the cluster's capacity, in quanta."""
+    columns = requested(workload, cluster).columns
     if cluster.unit:
         return np.ones((len(columns.stage_job), 1), np.int64), cluster.total.astype(np.int64)
     shared = [name for name in columns.resources if name in cluster.resources]

@@ -108,6 +108,7 @@ def _about(policy: Policy) -> dict[str, Any]:
         "name": str(policy.name or type(policy).__name__),
         "events": int(policy.events),
         "knows": [str(getattr(knows, field.name)) for field in fields(Knows)],
+        "demands": str(policy.demands),
         "has_own_lag": bool(policy.has_own_lag),
         "own_columns": [str(name) for name in policy.own_columns],
     }

@@ -38,6 +38,7 @@ class About:
     name: str
     events: Event
     knows: Knows
+    demands: str  # what its tasks are allocated: `policies.Policy.demands`
     has_own_lag: bool
     own_columns: tuple[str, ...]
     is_filtered: bool  # its system calls are
@@ -94,6 +95,11 @@ class Remote:
     def knows(self) -> Knows:
         """Declared knowledge."""
         return self.about.knows
+
+    @property
+    def demands(self) -> str:
+        """Source of the demands that its tasks are allocated: true ones if it knows the truth."""
+        return self.about.demands if self.about.knows.demands == "true" else "declared"
 
     @property
     def has_own_lag(self) -> bool:
@@ -190,6 +196,7 @@ def _about(content: Mapping[str, Any]) -> About:
             str(hello["name"])[:MAX_NAME],
             Event(hello["events"]),
             Knows(**dict(zip(names, sources, strict=True))),  # type: ignore[arg-type]
+            str(hello["demands"]),
             hello["has_own_lag"] is True,
             tuple(map(str, hello["own_columns"])),
             content["is_filtered"] is True,

@@ -141,7 +141,7 @@ def build_timeline(captured: Captured) -> Timeline:
         is_pilot=pilot,
         reason=reason[ran],
         stage=stage,
-        demand=stage_demands(columns, result.cluster),
+        demand=stage_demands(result.allocated, result.cluster),
         deadline_s=result.job_submit + final_deadline_s(columns, elapsed),
     )
 

@@ -71,7 +71,7 @@ class Attempts:
     @property
     def columns(self) -> Columns:
         """Columns of its workload."""
-        return self.run.workload.columns
+        return self.run.allocated
 
     @cached_property
     def came_s(self) -> F8:
@@ -115,7 +115,7 @@ class Attempts:
 def read_attempts(captured: Captured) -> Attempts:
     """Read the attempts of a run that kept the times of its tasks."""
     run = captured.result.on_own_clock
-    columns, cluster = with_parts(run.workload.columns, run.cluster)
+    columns, cluster = with_parts(run.allocated, run.cluster)
     resources, _, n_fit = order_resources(cluster, captured.plan)
     quantum = resource_quanta(columns, cluster, resources)
     demand = demand_quanta(columns, cluster, resources)[:, :n_fit]

@@ -77,6 +77,15 @@ def test_load(rigid):
     assert n["used_mem"] == (80 + 40 + 120) / (160 + 40 + 120)
 
 
+def test_needs_are_told_as_a_share_of_requests():
+    stages = [
+        {"durations_s": [10.0], "demand": {"cpu": 1}, "request": {"cpu": 2}},
+        {"durations_s": [30.0], "demand": {"cpu": 1}},
+    ]
+    n = by_key(flow.load(dataset({"submit_s": 0.0, "stages": stages})))
+    assert n["needed_cpu"] == (10 + 30) / (20 + 30)
+
+
 def test_users(rigid):
     n = by_key(flow.users(rigid))
     assert (n["users"], n["user_jobs"], n["user_work"], n["user_half"]) == (2, 2 / 3, 0.6, 1)

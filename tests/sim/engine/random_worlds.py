@@ -44,7 +44,7 @@ MECHANISMS = (
     *("planning", "skip", "pack", "like tasks", "per class", "barriers", "equal demands"),
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
-    *("quotas", "pins", "unequal slots", "one per node", "elastic"),
+    *("quotas", "pins", "unequal slots", "one per node", "elastic", "requests"),
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
@@ -241,6 +241,15 @@ LEAN = (
     ("elastic", "checkpoints", "outages"),
     ("elastic", "unequal slots", "gangs"),
     ("elastic", "speeds", "choice"),
+    ("requests", "gangs"),
+    ("requests", "pack", "fungible"),
+    ("requests", "fungible"),
+    ("requests", "skip", "hard queues"),
+    ("requests", "devices", "choice"),
+    ("requests", "caps", "quotas"),
+    ("requests", "planning", "classes"),
+    ("requests", "reservations"),
+    ("requests", "preemption", "unequal slots"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -406,6 +415,8 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
         for job in jobs:
             for stage in job["stages"]:
                 stage["demand"] = jobs[0]["stages"][0]["demand"]
+                if "requests" in on:
+                    stage["request"] = jobs[0]["stages"][0]["request"]
     return jobs
 
 
@@ -512,6 +523,8 @@ def _stage(rng: np.random.Generator, on: set[str], rigid: bool, s: int) -> World
     stage: World = {
         "name": f"s{s}", "durations_s": _seconds(rng, on, max_tasks), "demand": demand
     }  # fmt: skip
+    if "requests" in on:
+        stage["request"] = _request(rng, demand)
     if rigid and "batches" in on:
         stage["durations_s"] = stage["durations_s"][:3]
     edges = ["barrier"] if "barriers" in on else ["barrier", "one_to_one"]
@@ -523,6 +536,15 @@ def _stage(rng: np.random.Generator, on: set[str], rigid: bool, s: int) -> World
         kinds = rng.choice(["a", "b", "elsewhere"], rng.integers(1, 4), replace=False)
         stage["speed"] = {str(kind): float(rng.choice([0.3, 1.0, 2.0, 3.0])) for kind in kinds}
     return stage
+
+
+def _request(rng: np.random.Generator, demand: World) -> World:
+    """Draw what a task asks for of some resources: its demand, or more."""
+    more = {"cpu": demand["cpu"] + int(rng.choice([0, 1, 2]))}
+    more["mem"] = max(demand["mem"], float(rng.choice([0.5, 1, 2, 3])))
+    if "gpu" in demand:
+        more["gpu"] = max(demand["gpu"], float(rng.choice([0.5, 1, 1, 2])))
+    return {name: amount for name, amount in more.items() if rng.random() < 0.7}
 
 
 def _failures(rng: np.random.Generator, jobs: list[World]) -> World:
@@ -712,6 +734,8 @@ def _policy(rng: np.random.Generator, on: set[str]) -> World:
     }
     if preempts and rng.random() < 0.5:  # so long that a victim stops by itself, and begins again
         policy["grace_s"] = float(rng.choice([1.25, 3.0, 8.0]))
+    if "requests" in on:
+        policy["demands"] = str(rng.choice(["declared", "declared", "true"]))
     if "reservations" in on:
         depth = int(rng.choice([1, 1, 2, 3, NO_LIMIT, NO_LIMIT]))
         return policy | {"kind": "reserves", "reservations": depth}

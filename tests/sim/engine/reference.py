@@ -29,6 +29,7 @@ from tests.sim.engine.reference_preempt import Preempting
 from tests.sim.engine.reference_quotas import Quotas
 from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
+from tests.sim.engine.reference_requests import with_requests
 from tests.sim.engine.reference_reserve import reserve
 from tests.sim.engine.reference_speeds import Speeds
 from tests.sim.engine.reference_windows import Windows
@@ -78,7 +79,8 @@ class _Run(
     Windows,
 ):
     def __init__(self, workload, cluster, policy, seed, state=None):
-        c = self.c = with_default_times(workload.columns, cluster)
+        c = with_requests(workload, workload.columns, cluster, policy)
+        c = self.c = with_default_times(c, cluster)
         self.policy = policy
         n_jobs, n_stages, n_tasks = len(c.job_submit), len(c.stage_job), len(c.task_duration)
         self.n_jobs = n_jobs

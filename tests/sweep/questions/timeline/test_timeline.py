@@ -81,6 +81,17 @@ def test_bars_are_the_tasks_of_the_run(fifo: columns.Timeline) -> None:
     assert fifo.deadline_s[1] == 6.0
 
 
+@pytest.mark.parametrize(("demands", "mem"), [("declared", 8.0), ("true", 3.0)])
+def test_tasks_are_drawn_with_what_they_hold(demands: str, mem: float) -> None:
+    stage = {"durations_s": [1.0], "demand": {"cpu": 1, "mem": 3}, "request": {"mem": 8}}
+    workload = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [stage]}])
+    runs: list[capture.Captured] = []
+    cluster = sim.Cluster.machines(1, cpu=4, mem=16)
+    capture.capturing(runs)(workload, cluster, policies.build("fifo", demands=demands), seed=0)
+    drawn_run = _titled(runs[0], "fifo")
+    assert drawn_run.demand.tolist() == [[1.0, mem]]
+
+
 def test_a_stage_is_ready_when_its_parents_are_done(fifo: columns.Timeline) -> None:
     times = columns.stage_times(fifo)
     assert times["ready"].tolist() == [0.0, 1.0, times["finish"][1]]
