@@ -560,7 +560,7 @@ class _Run(
         self._forget_launch(j, task)
         failed = reason in ("failed", "input lost")
         if (
-            start == self.now == self.view["start"][j]
+            start >= self.now == self.view["start"][j]  # whichever of its tasks is stopped last
             and self.view["started"][j] == 0
             and not failed
         ):

@@ -108,7 +108,7 @@ def stop_task(st, slot, reason):
     if st.state_i[LAUNCH] and st.out_job_start[j] > now:
         forget_start(st, j)
     is_first = st.out_job_start[j] == now and st.state_job_started[j] == 0
-    if is_first and start == now and reason > INPUT_LOST:
+    if is_first and start >= now and reason > INPUT_LOST:  # whichever of its tasks is the last
         st.out_job_start[j] = math.nan  # it never ran
     if st.state_i[PENDING]:
         weighted = weighted_s(st, g, st.w_task_duration[st.state_slot_task[slot]])
