@@ -32,11 +32,11 @@ class Hadar(Rounds):
     """In rounds, jobs in the order of submission take what is worth most above its price.
 
     The idea of Hadar (Sultana et al., *Hadar: heterogeneity-aware optimization-based online
-    scheduling for deep learning cluster*, IPDPS 2024), an online primal-dual method: the price of a
-    kind grows with the part of it that is taken, by a power, from below the least utility for its
-    room to the greatest. A job's tasks may run on several kinds, and then go at the speed of the
-    slowest. The utility is chosen here: one over the completion time that is expected. So are the
-    options: one kind, or all of them.
+    scheduling for deep learning cluster*, IPDPS 2024; arXiv 2503.10918), a primal-dual method: the
+    price of a kind grows with the part of it that is taken, by a power, from below the least
+    utility for its room to the greatest. A job's tasks may run on several kinds, at the speed of
+    the slowest. The utility is chosen here: one over the completion time that is expected. So are
+    the options: one kind, or all of them.
     """
 
     @property
