@@ -20,6 +20,7 @@ INEXACT = {
 """Functions of NumPy, the C library and BLAS whose bits differ between processors."""
 FOREIGN = ("scipy.special", "scipy.stats", "scipy.linalg", "scipy.optimize")
 ALLOWED = {
+    "policies.baselines.matching": "an assignment that adds and compares, without BLAS",
     "policies.jockey.bound": "a bound that only a test compares policies with; no cell has it",
     "policies.check.unknown": "worlds of a check; no cell has them",
     "sim.check.record": "sums of whole numbers, of a check",

@@ -268,6 +268,6 @@ def _stuck(workload: Workload, arrays: dict[str, NDArray[Any]]) -> str:
         f"{len(left)} jobs can never go on after {arrays['state_f'][layout.NOW]:g} s ({job_names}"
         f"{rest}): nothing runs and no event will come; check whether a run limit or start gate of "
         "the policy stays at its limit, whether it waits for an event it did not subscribe to, "
-        "whether a job beyond a cap that blocks stands before jobs that have begun, or whether an "
-        "outage, a drain or a reservation has no end"
+        "whether it lets a job run on no machine, whether a job beyond a cap that blocks stands "
+        "before jobs that have begun, or whether an outage, a drain or a reservation has no end"
     )

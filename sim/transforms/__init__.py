@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sim.transforms.planning import add, faster, without_queue
     from sim.transforms.stretch import stretch
     from sim.transforms.tasks import lengthen, scale_tasks, stay
+    from sim.transforms.throughput import throughput
     from sim.transforms.time_limits import limit_time
     from sim.workload.workload import Workload
 
@@ -53,6 +54,7 @@ __all__ = [
     "stay",
     "straggle",
     "stretch",
+    "throughput",
     "without_queue",
 ]
 

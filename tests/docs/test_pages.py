@@ -31,6 +31,7 @@ PAGES = (
     pytest.param("from_your_data_platform.md", marks=pytest.mark.long),
     "what_is_counted.md",
     pytest.param("elastic.md", marks=pytest.mark.long),
+    pytest.param("kinds_of_machines.md", marks=pytest.mark.long),
     pytest.param("why_does_it_lose.md", marks=pytest.mark.long),
     pytest.param("synthetic.md", marks=pytest.mark.long),
     pytest.param("your_own_trace.md", marks=pytest.mark.long),

@@ -67,8 +67,7 @@ class SensitiveFirst(Policy):
     """The jobs that lose most on slow machines first, each on the fastest that has room.
 
     A greedy assignment for the largest sum of normalised throughputs, which Gavel finds by a linear
-    program, and realises in rounds. Here a job keeps its machines: a policy can neither stop a job
-    that runs nor say during the run on which classes a job may start.
+    program, and realises in rounds (`policies.baselines.max_min`). Here a job keeps its machines.
 
     Attributes
     ----------

@@ -78,6 +78,18 @@ def regroup(st, j):
 
 
 @part
+def retry_job(st, j):
+    """Let the next dispatch try the waiting stages of job `j` on every machine."""
+    g = st.state_job_ready_head[j]
+    while g >= 0:
+        if st.state_stage_bucket[g] >= 0:
+            position = st.state_bucket_position[st.state_stage_bucket[g]]
+            if position >= st.state_i[N_NEW]:
+                _mark_new(st, position)
+        g = st.state_stage_ready_next[g]
+
+
+@part
 def reposition_job(st, j):
     """Move the waiting stages of job `j` to where their changed keys belong."""
     g = st.state_job_ready_head[j]

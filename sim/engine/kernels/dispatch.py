@@ -10,15 +10,24 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choosing.choice import score_of
-from sim.engine.kernels.features import BATCHES, CHOOSES, GANGS, QUOTAS, SPREADS, USAGE, WINDOWS
+from sim.engine.kernels.features import (
+    BATCHES,
+    CHOOSES,
+    GANGS,
+    QUOTAS,
+    RUNS_ON,
+    SPREADS,
+    USAGE,
+    WINDOWS,
+)
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.resources import clear_dirty, demand_row, fits, is_kept, within_cap
 from sim.engine.kernels.rigid.gang import admit_gang, gang_fits, gang_within_cap
+from sim.engine.kernels.selected import is_shut
 from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import MACHINE_CHOICE, N_DIRTY
 from sim.engine.kernels.waiting import BY_CAP, FOR_ROOM, is_contested, next_queue, unblock
-from sim.engine.kernels.windows import is_closed_now
 
 
 @inlined
@@ -97,7 +106,7 @@ def _best_machine(st, g, row, freed):
 @part
 def _is_barred(st, g, row, machine):
     """Tell whether `machine` is kept for others, or closed to stage `g`, of the demand in `row`."""
-    if WINDOWS and is_closed_now(st, st.w_stage_job[g], machine):
+    if (WINDOWS or RUNS_ON) and is_shut(st, st.w_stage_job[g], machine):
         return True
     if SPREADS and is_beside_itself(st, st.w_stage_job[g], machine):
         return True

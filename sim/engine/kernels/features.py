@@ -85,6 +85,9 @@ TIERS = Feature("TIERS")
 """Waiting jobs of partitions of a higher tier come first; strict order goes by buckets, too."""
 PINS = Feature("PINS")
 """Jobs are placed as a state says, before the policy places any (`sim.engine.kernels.pins`)."""
+RUNS_ON = Feature("RUNS_ON")
+"""The policy selects classes of machines for jobs (`sim.engine.kernels.selected`); strict order
+goes by buckets, too."""
 QUOTAS = Feature("QUOTAS")
 """Queues are a tree of quotas that lend (`sim.engine.kernels.quotas`)."""
 CHECKS = Feature("CHECKS")

@@ -117,7 +117,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_window_known", "f8", "*", INPUT),  # when it is announced
     ("c_window_owner", "i4", "*", INPUT),  # its reservation, -1 for none
     ("c_over_s", "f8", "*", INPUT),  # last ends of reservations
-    ("c_pool_machine", "i8", "*", INPUT),  # a machine of each pool, if some are reserved
+    ("c_pool_machine", "i8", "*", INPUT),  # a machine of each pool, if not all are open
     ("w_job_reservation", "i4", "J:WINDOWS", INPUT),  # in which alone it runs, -1 for none
     ("w_job_may_use", "i8", "J:WINDOWS", INPUT),  # reservations, as bits
     ("w_job_over_s", "f8", "J:WINDOWS", INPUT),  # last end of its reservation, inf for none
@@ -142,7 +142,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_mach_scale", "f8", "R", INPUT),  # 1 / the largest amount on a machine
     ("c_mach_class", "i8", "M:CHOOSES", INPUT),  # the bit of its class
     ("c_mach_level", "i4", "M:CHOOSES", INPUT),  # the rank of its weight
-    ("c_mach_kind", "i4", "M:CLASS_SPEEDS", INPUT),  # its class, a column of w_stage_speed
+    ("c_mach_kind", "i4", "M:CODES", INPUT),  # its class, a column of w_stage_speed
     ("c_mach_pool", "i8", "M:CLASSES", INPUT),  # the bit of its pool
     ("c_mach_device0", "i8", "M+1:CHOOSES", INPUT),  # its first device
     ("c_speed_time", "f8", "*", INPUT),  # start of each speed, s
@@ -184,6 +184,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_job_preempts_below", "f8", "J", INPUT),
     ("p_job_when_preempted", "i4", "J", INPUT),
     ("p_job_width", "i4", "J", INPUT),
+    ("p_job_runs_on", "i8", "J", INPUT),
     ("p_grace", "f8", "*", INPUT),  # grace time of preempted jobs, s
     ("p_stage_key", "f8", "G", INPUT),
     ("p_stage_weight", "f8", "G", INPUT),
@@ -433,6 +434,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_whole", "i8", "J:EXCLUSIVES, R", INPUT),
     ("state_held_devices", "i8", "H:CHOOSES", 0),  # bits of devices of that machine
     ("state_stopping", "i4", "J:GANGS", 0),  # gangs that stop as a whole
+    ("state_job_named", "i1", "J:RUNS_ON", 0),  # by the callback that is just over
     ("state_job_stops", "i1", "J:GANGS", 0),  # it is one of them
     # slots of each shape that the free room holds at most, -1 if nobody asks; the shapes counted
     ("state_shape_slots", "i8", "*", INPUT),

@@ -22,13 +22,14 @@ from sim.engine.kernels.features import (
     ELASTIC,
     HOLDS,
     PREEMPTS,
+    RUNS_ON,
     SPREADS,
     WINDOWS,
 )
 from sim.engine.kernels.resources import acquire_held, is_kept, release_held
+from sim.engine.kernels.selected import is_shut
 from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import CONSTRAINED, N_HOLDERS
-from sim.engine.kernels.windows import is_closed_now
 
 UNLIMITED = 2**62
 
@@ -48,7 +49,7 @@ def is_open(st, j, c, machine):
         return False
     if (HOLDS or CLASSES) and is_kept(st, st.w_slot, c, machine):
         return False
-    if WINDOWS and is_closed_now(st, j, machine):
+    if (WINDOWS or RUNS_ON) and is_shut(st, j, machine):
         return False
     return not (SPREADS and is_beside_itself(st, j, machine))
 

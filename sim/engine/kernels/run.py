@@ -20,6 +20,7 @@ from sim.base.jit import compiled, inlined, is_cached, jit, late, part, speciali
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
 from sim.engine.kernels.batches import begin_batches, records_full
+from sim.engine.kernels.buckets import retry_job
 from sim.engine.kernels.caps import change_caps, next_change, update_limits
 from sim.engine.kernels.conserve import is_broken
 from sim.engine.kernels.dispatch import dispatch_strict
@@ -50,6 +51,7 @@ from sim.engine.kernels.features import (
     PREEMPTS,
     REPLANS,
     RESERVES,
+    RUNS_ON,
     SCORED,
     SERVICE,
     SKIP,
@@ -108,6 +110,7 @@ DONE, NEEDS_POLICY, STUCK, FULL, WRONG, MOMENT, TRIED = range(7)
 preempt = late("sim.engine.kernels.preemption.preempt.preempt", PREEMPTS)
 next_leaving = late("sim.engine.kernels.preemption.preempt.next_leaving", PREEMPTS)
 start_claimants = late("sim.engine.kernels.preemption.preempt.start_claimants", PREEMPTS)
+stop_outside = late("sim.engine.kernels.preemption.outside.stop_outside", PREEMPTS)
 stop_leaving = late("sim.engine.kernels.preemption.preempt.stop_leaving", PREEMPTS)
 next_refinement = late("sim.engine.kernels.learning.learning.next_refinement", LEARNS)
 refine = late("sim.engine.kernels.learning.learning.refine", LEARNS)
@@ -139,8 +142,6 @@ def run(st, changed, n_changed):
     if LIMITS and n_changed >= 0:
         st.state_i[N_EVENTS] = st.state_i[N_URGENT] = 0
         _apply_changes(st, changed, n_changed)
-        if ELASTIC:
-            resize(st, changed, n_changed)
     while True:
         if placing:
             if PINS and is_moment(st):
@@ -321,6 +322,10 @@ def _apply_changes(st, changed, n_changed):
         st.state_i[IS_REFINED] = 0
     for i in range(n_changed):
         _apply_change(st, changed[i])
+    if PREEMPTS and RUNS_ON:
+        stop_outside(st, changed, n_changed)
+    if ELASTIC:
+        resize(st, changed, n_changed)
 
 
 @part
@@ -335,6 +340,8 @@ def _apply_change(st, j):
     update_queue(st, j)
     update_wait_queue(st, j)
     reorder_job(st, j)
+    if RUNS_ON:
+        retry_job(st, j)
     if SERVICE:
         schedule_crossing(st, j)
     request_refill(st, j)

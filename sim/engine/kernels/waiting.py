@@ -8,7 +8,16 @@ The next queue is that of the lower tier, then of the least use over weight.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import bucket_insert, bucket_remove, reposition_job
-from sim.engine.kernels.features import LIMITS, QUOTAS, REPLANS, RESERVES, STRICT, TIERS, USAGE
+from sim.engine.kernels.features import (
+    LIMITS,
+    QUOTAS,
+    REPLANS,
+    RESERVES,
+    RUNS_ON,
+    STRICT,
+    TIERS,
+    USAGE,
+)
 from sim.engine.kernels.heaps import (
     before,
     has_other_tier,
@@ -171,7 +180,12 @@ def _reinsert(st, j, queue, new):
 
 @inlined
 def _target_queue(st, j):
-    """Return the queue in which job `j` waits now, -1 if run limit or start gate parks it."""
+    """Return the queue in which job `j` waits now, -1 if it is parked.
+
+    By its run limit, by its start gate, or by the policy, which lets it run nowhere.
+    """
+    if RUNS_ON and st.p_job_runs_on[j] == 0:
+        return -1
     if LIMITS:
         is_blocked = st.state_job_running[j] >= st.p_job_run_limit[j]
         if is_blocked or st.state_job_started[j] >= st.p_job_start_gate[j]:

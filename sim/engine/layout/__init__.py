@@ -133,6 +133,7 @@ def lay_out(
     conditions = {
         "BUCKETS": buckets,
         "CAPACITIES": variable_ends or takes_whole or bool(features & {"HOLDS", "CHECKS"}),
+        "CODES": bool(features & {"CLASS_SPEEDS", "RUNS_ON"}),
         "DEFERS": bool(plan.deferred),
         "DEVICES": record_tasks and bool(flags[layout.CONSTRAINED]),
         "SCORES": bool(flags[layout.CACHES_SCORES]),
@@ -221,10 +222,10 @@ def lay_out(
         "w_edge_child": columns.edge_child,
         "w_edge_kind": columns.edge_kind,
         **outage_fields(cluster),
-        **window_fields(columns, cluster, mach_pool, "WINDOWS" in features),
+        **window_fields(columns, cluster, mach_pool, features),
         **pin_fields(columns, plan, capacity, cluster.unit),
         **choice,
-        **speed_fields(columns, cluster, "CLASS_SPEEDS" in features),
+        **speed_fields(columns, cluster, features),
         "c_mach_pool": mach_pool if "CLASSES" in features else mach_pool[:1],
         "c_total": total,
         **scale_fields(resources, capacity, n_fit),
@@ -329,7 +330,7 @@ def _kinds(
     running_kind = np.zeros(len(columns.stage_job) if "CAPS" in features else 1, np.int32)
     if "CAPS" in features and buckets:
         kind, running_kind, n_kinds = kinds_by_caps(columns, groups, kind, n_kinds)
-    if features & {"SPREADS", "WINDOWS"} and buckets:
+    if features & {"RUNS_ON", "SPREADS", "WINDOWS"} and buckets:
         kind, running_kind, n_kinds = kinds_by_job(columns, cluster, kind, running_kind, features)
     return kind, running_kind, n_kinds
 

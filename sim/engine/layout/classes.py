@@ -36,7 +36,7 @@ def machine_pools(
     be, where an empty machine has room for it, and is of its class and partitions; by these alone,
     if sizes make more pools than an int64 has bits. All is one pool on equal machines, of which the
     last may be smaller, and with other fits than Fit.STRICT. Machines of a pool have the same
-    reservations.
+    reservations, and are of one class where the policy selects classes.
     """
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
     is_strict = plan.fit in (Fit.STRICT, Fit.PER_CLASS) and not cluster.unit
@@ -63,6 +63,8 @@ def machine_pools(
     for r in range(demand.shape[1]):
         runs &= need[:, r, None] <= shape[:, r]
     reserved = shape[:, -2]
+    if plan.selects_classes:
+        reserved = np.unique(shape[:, -2:], axis=0, return_inverse=True)[1].ravel()
     distinct, pool_of = np.unique(np.vstack([runs, reserved]), axis=1, return_inverse=True)
     if distinct.shape[1] > MAX_POOLS:
         distinct, pool_of = np.unique(np.vstack([in_class, reserved]), axis=1, return_inverse=True)

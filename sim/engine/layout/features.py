@@ -61,6 +61,7 @@ _RARER = _SITE | {
     has.CLASS_SPEEDS,
     has.PINS,
     has.ELASTIC,
+    has.RUNS_ON,
 }
 """Features whose runs are not compiled with SIM_VARIANTS=common."""
 
@@ -198,6 +199,7 @@ def _needed(
             or variable_ends
             or enforces
             or plan.pinned is not None
+            or plan.selects_classes
             or events != Event.NONE
             or columns.stage_n_o2o.any()
         )
@@ -207,7 +209,8 @@ def _needed(
         simple = cluster.queue_mode == "global" and not lags
         pool = not rare and in_order and true_durations and simple and not groups
     tiers = not cluster.unit and has_tiers(cluster)
-    if fit == Fit.STRICT and (groups or preempts or tiers or len(cluster.reservations)):
+    is_reserved = len(cluster.reservations) > 0
+    if fit == Fit.STRICT and (groups or preempts or tiers or is_reserved or plan.selects_classes):
         fit = Fit.PER_CLASS  # of a single pool, or of those that are reserved
     needed = {
         has.POOL: pool,
@@ -238,6 +241,7 @@ def _needed(
         has.RESERVES: plan.reservations > 0,
         has.REPLANS: plan.replan is not None,
         has.PLACES: reserves_places(columns, cluster, plan),
+        has.RUNS_ON: plan.selects_classes,
         has.CAPS: bool(groups),
         has.TIERS: tiers,
         has.QUOTAS: quotas,

@@ -27,6 +27,11 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
         raise PolicyError(f"plan.reservations must be 0 to {NO_LIMIT}, not {plan.reservations}")
     if plan.reservations == 0 and plan.replan is None:
         return
+    if plan.selects_classes:
+        raise PolicyError(
+            "plan.set_jobs(runs_on=...) may take a machine from a job at any time, and "
+            "plan.reservations and plan.replan promise it one; leave out either"
+        )
     if plan.reservations:
         _check_reservable(plan)
     n_tasks = columns.job_n_tasks

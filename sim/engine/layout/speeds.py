@@ -14,12 +14,17 @@ if TYPE_CHECKING:
     from sim.workload.columns import Columns
 
 
-def speed_fields(columns: Columns, cluster: Cluster, is_needed: bool) -> dict[str, NDArray[Any]]:
-    """Return the fields of speeds, of one entry where the run does not need them."""
-    if not is_needed:
-        return {"w_stage_speed": np.ones((1, 1)), "c_mach_kind": np.zeros(1, np.int32)}
-    speed = class_speeds(columns, cluster)
-    if speed is None:  # a wide variant
-        speed = np.ones((len(columns.stage_job), 1))
-        return {"w_stage_speed": speed, "c_mach_kind": np.zeros(cluster.n_machines, np.int32)}
-    return {"w_stage_speed": speed, "c_mach_kind": cluster.machine_class.astype(np.int32)}
+def speed_fields(
+    columns: Columns, cluster: Cluster, features: frozenset[str]
+) -> dict[str, NDArray[Any]]:
+    """Return the fields of speeds and classes, of one entry where the run does not need them."""
+    kind, speed = cluster.machine_class.astype(np.int32), None
+    if len(kind) == 0:
+        kind = np.zeros(cluster.n_machines, np.int32)
+    if not features & {"CLASS_SPEEDS", "RUNS_ON"}:
+        kind = kind[:1]
+    if "CLASS_SPEEDS" in features:
+        speed = class_speeds(columns, cluster)
+        if speed is None:  # a wide variant
+            speed = np.ones((len(columns.stage_job), max(len(cluster.classes), 1)))
+    return {"w_stage_speed": np.ones((1, 1)) if speed is None else speed, "c_mach_kind": kind}

@@ -55,13 +55,13 @@ def outage_fields(cluster: Cluster) -> dict[str, NDArray[Any]]:
 
 
 def window_fields(
-    columns: Columns, cluster: Cluster, mach_pool: I8, is_needed: bool
+    columns: Columns, cluster: Cluster, mach_pool: I8, features: frozenset[str]
 ) -> dict[str, NDArray[Any]]:
     """Return the fields of windows; of none if the run does not need them.
 
     `mach_pool`: the pool of each machine, as bits.
     """
-    outages, reserved = cluster.outages, cluster.reservations
+    outages, reserved, is_needed = cluster.outages, cluster.reservations, "WINDOWS" in features
     rows = np.flatnonzero(outages.is_known) if is_needed else np.zeros(0, np.int64)
     machine = np.concatenate([outages.machine[rows], reserved.machine])
     begin_s = np.concatenate([outages.down_s[rows], reserved.from_s])
@@ -76,7 +76,7 @@ def window_fields(
     if is_needed:
         own, may_use = jobs_in(columns, reserved)
         over_s = np.append(reserved.over_s(), np.inf)[own]
-    if len(reserved):
+    if len(reserved) or "RUNS_ON" in features:
         pools = np.unique(mach_pool, return_index=True)[1]
     return {
         "w_job_reservation": own,
@@ -111,11 +111,13 @@ def kinds_by_job(
     """Split kinds of stages, so that machines are closed to all of a kind or to none.
 
     By windows each job with a limit has kinds of its own, and so have jobs of the same
-    reservations; so has each job of which no two tasks share a machine. Return the kind of each
+    reservations; so has each job of which no two tasks share a machine, and each where the policy
+    selects machines. Return the kind of each
     stage, its kind while its job counts as running (one number, if no caps count), and their
     number.
     """
     is_alone = columns.job_one_per_node & ("SPREADS" in features)
+    is_alone |= "RUNS_ON" in features
     if "WINDOWS" in features:
         is_alone |= np.isfinite(job_limits(columns, cluster.enforce_limits, is_needed=True))
     alone = np.where(is_alone, np.arange(len(is_alone)) + 1, 0)

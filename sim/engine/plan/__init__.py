@@ -169,6 +169,7 @@ class Plan:
         self.preemption: Preemption | None = None
         self.first_ended = False
         self.weighs_jobs = False  # True if `worth` or `beyond` was set before the run
+        self.selects_classes = False  # True if `runs_on` was
         self.learning: Learning | None = None
         self.events, self.deferred = ~Event.NONE, Event.NONE
         self.timer_s = np.inf
@@ -222,6 +223,11 @@ class Plan:
             width: when it starts, and from now on if it runs, as far as there is room now; tried
             again each time the job is named here. All that shrink do so before any grows, in the
             order in which they are named, and before anything starts;
+            runs_on : int64, classes of machines on which it may start now, as bits: that of
+            ``cluster.classes[i]`` is ``1 << i``, on a pool of slots and on equal machines 1 is the
+            only one; at 0 it does not wait. It narrows what the workload asks for. What runs goes
+            on, without `Right.RUNS_ON`. To change it in a callback, set it before the run. Not with
+            `reservations` or `replan`;
             worth, beyond : float64, above 0, and 0 or more: remaining work plus ``beyond``, over
             ``worth``, orders queues (`Order.REMAINING`) and lowers packing scores. To change them
             in a callback, set one before the run, at any values.
@@ -388,9 +394,11 @@ class Plan:
         if name not in self.JOB_COLUMNS:
             raise PolicyError(unknown("job column", name, self.JOB_COLUMNS))
         if name in ("worth", "beyond") and not self.weighs_jobs:
-            if self._changed is not None:
-                raise PolicyError(f"set {name!r} in prepare, too, at any values")
+            self._check_before_run(name)
             self.weighs_jobs = True
+        if name == "runs_on" and not self.selects_classes:
+            self._check_before_run(name)
+            self.selects_classes = True
         low, high = self._range(name)
         # what callbacks do, a job at a time
         if isinstance(value, int) and low <= value <= high:
@@ -408,6 +416,10 @@ class Plan:
             raise PolicyError(f"job column {name!r} holds {bad.item()!r}; valid: {low} to {high}")
         return array.astype(dtype, copy=False)
 
+    def _check_before_run(self, name: str) -> None:
+        if self._changed is not None:
+            raise PolicyError(f"set {name!r} in prepare, too, at any values")
+
     def _range(self, name: str) -> tuple[float, float]:
         if name == "queue":
             return 0, len(self.queues.weight) - 1
@@ -417,6 +429,8 @@ class Plan:
             return 0, NO_LIMIT
         if name == "width":
             return 1, NO_LIMIT
+        if name == "runs_on":
+            return -(2**63), 2**63 - 1
         if name in ("worth", "beyond"):
             return 1e-100 if name == "worth" else 0.0, 1e100
         if name == "when_preempted":

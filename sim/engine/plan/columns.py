@@ -13,6 +13,9 @@ from sim.base.arrays import filled
 NO_LIMIT = np.iinfo(np.int32).max
 """A run limit or start gate that never binds."""
 
+ANYWHERE = -1
+"""Bits of all classes of machines."""
+
 JOB_COLUMNS: Mapping[str, tuple[type, float]] = {
     "key": (np.float64, 0.0),
     "queue": (np.int32, 0),
@@ -29,6 +32,7 @@ JOB_COLUMNS: Mapping[str, tuple[type, float]] = {
     "preempts_below": (np.float64, -np.inf),
     "when_preempted": (np.int32, 0),
     "width": (np.int32, NO_LIMIT),
+    "runs_on": (np.int64, ANYWHERE),
 }
 STAGE_COLUMNS: Mapping[str, tuple[type, float]] = {
     "key": (np.float64, 0.0),

@@ -28,6 +28,9 @@ class Right(IntFlag):
     QUOTA = 16
     """Its queue stays within its quota with it, and the other's, of the same tree, has borrowed a
     resource that both take (`sim.cluster.quotas`): it takes back what was lent."""
+    RUNS_ON = 32
+    """No waiting job does: the policy takes machines away. After a callback, what runs of the jobs
+    that it named stops on machines of classes that their ``runs_on`` leaves out."""
 
 
 class Victims(IntEnum):
@@ -90,6 +93,11 @@ class Preemption:
             raise PolicyError(
                 f"preemption: by is {self.by!r}; valid: one right, or LEVEL_IN_QUEUE and SHARE or "
                 "QUOTA: by others together, jobs could take room from each other in turn for ever"
+            )
+        if self.by == Right.RUNS_ON and self.grace_s > 0:
+            raise PolicyError(
+                "preemption: a policy that changes runs_on gives notice itself: set a timer, and "
+                "change it grace_s later"
             )
         if not 0 <= self.grace_s < math.inf:
             raise PolicyError(

@@ -11,6 +11,8 @@ from sim.engine.plan import NO_LIMIT, Event
 
 CURVES = ("", "1:1 12:12", "1:1 2:1.7 4:3 20:5", "1:2 3:2 20:7.5")
 WIDTHS = (1, 2, 3, 4, 6, NO_LIMIT)
+UNTIL_S = 300.0
+"""Time from which on widths stay: a job whose width changes all the time never ends, s."""
 
 
 def make_elastic(rng: np.random.Generator, job: dict[str, Any]) -> None:
@@ -41,7 +43,7 @@ def with_widths(policy: Policy, plan_seed: int) -> Policy:
                 super().react(memory, batch, world, plan)
             rng = np.random.default_rng([plan_seed, 8, len(batch.kind), int(batch.now * 1000)])
             picked = rng.permutation(len(plan.jobs["width"]))[: rng.integers(0, 6)]
-            if len(picked):
+            if len(picked) and batch.now < UNTIL_S:
                 plan.set_jobs(picked, width=rng.choice(WIDTHS, len(picked)))
 
     return WithWidths(**vars(policy))

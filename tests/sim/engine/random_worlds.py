@@ -31,6 +31,7 @@ from sim.engine.plan import (
     Victims,
 )
 from tests.sim.engine.random_elastic import make_elastic, with_widths
+from tests.sim.engine.random_selected import with_classes
 from tests.sim.engine.strategies import AnyPlan
 from tests.sim.engine.test_batches import AnyQueues
 from tests.sim.engine.test_places import AnyPlaces
@@ -45,11 +46,12 @@ MECHANISMS = (
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
     *("quotas", "pins", "unequal slots", "one per node", "elastic", "requests"),
+    *("selected classes",),
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
     *("preemption", "checkpoints", "tiers", "admission", "known outages", "reserved machines"),
-    *("quotas", "pins", "one per node", "elastic"),
+    *("quotas", "pins", "one per node", "elastic", "selected classes"),
 }
 """Mechanisms that no wide variant has."""
 LEAN = (
@@ -250,6 +252,21 @@ LEAN = (
     ("requests", "planning", "classes"),
     ("requests", "reservations"),
     ("requests", "preemption", "unequal slots"),
+    ("selected classes", "pool"),
+    ("selected classes", "classes"),
+    ("selected classes", "per class", "classes", "gangs"),
+    ("selected classes", "skip", "classes", "gangs"),
+    ("selected classes", "pack", "classes"),
+    ("selected classes", "speeds", "checkpoints"),
+    ("selected classes", "speeds", "like tasks"),
+    ("selected classes", "holds", "gangs"),
+    ("selected classes", "preemption", "classes"),
+    ("selected classes", "unequal slots", "classes", "checkpoints"),
+    ("selected classes", "elastic", "classes", "speeds"),
+    ("selected classes", "reserved machines", "classes"),
+    ("selected classes", "pins", "classes", "gangs"),
+    ("selected classes", "caps", "classes", "gangs"),
+    ("selected classes", "callbacks", "classes", "failures"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -874,6 +891,8 @@ def build(world: World) -> tuple[sim.Workload, sim.Cluster, Policy]:
         policy = _by_first_job(policy)
     if "elastic" in world["mechanisms"]:
         policy = with_widths(policy, world["policy"]["plan_seed"])
+    if "selected classes" in world["mechanisms"]:
+        policy = with_classes(policy, world["policy"]["plan_seed"])
     if "state" in world:
         policy = _in_state(policy, world["state"])
     return workload, _build_cluster(world["cluster"], workload), policy

@@ -31,6 +31,7 @@ from tests.sim.engine.reference_release import Releasing
 from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_requests import with_requests
 from tests.sim.engine.reference_reserve import reserve
+from tests.sim.engine.reference_runs_on import Selecting
 from tests.sim.engine.reference_speeds import Speeds
 from tests.sim.engine.reference_windows import Windows
 
@@ -74,6 +75,7 @@ class _Run(
     Quotas,
     Releasing,
     Replanning,
+    Selecting,
     Speeds,
     Stretching,
     Windows,
@@ -315,6 +317,7 @@ class _Run(
         changed = self.plan.take_changed().tolist()
         for j in changed if self.seen else []:
             self._recompute_remaining(j)
+        self._stop_outside(changed)
         self._resize(changed)
         self.timer = self.plan.timer_s
 
@@ -726,6 +729,8 @@ class _Run(
 
     def _waiting_queue(self, j):
         jobs = self.plan.jobs
+        if jobs["runs_on"][j] == 0:
+            return None
         at_limit = self.view["running"][j] >= jobs["run_limit"][j]
         if at_limit or self.view["started"][j] >= jobs["start_gate"][j]:
             return None if jobs["overflow_queue"][j] < 0 else int(jobs["overflow_queue"][j])
@@ -914,9 +919,13 @@ class _Run(
             blocked[q] = barred | self._blocks(g)
 
     def _blocks(self, g):
-        """Return the machines that stage g blocks while it waits: none that is reserved now."""
+        """Return the machines that stage g blocks while it waits: none that is reserved now.
+
+        Nor one on which the policy does not let it run.
+        """
         j = int(self.c.stage_job[g])
-        return {m for m in self._machines_of(g) if not self._is_reserved(j, m)}
+        machines = {m for m in self._machines_of(g) if self._runs_on(j, m)}
+        return {m for m in machines if not self._is_reserved(j, m)}
 
     def _machines_of(self, g):
         """Return the machines that stage g may block: all, or those it can run on."""

@@ -98,8 +98,12 @@ class Windows:
     def _is_closed_now(self, j, m):
         """Tell whether machine m is closed to a task of job j, by its limit if that is enforced.
 
+        Or by the policy.
+
         The limit counts from the moment at which the job first took room.
         """
+        if not self._runs_on(j, m):
+            return True
         limit_s = self.limit_s[j]
         end = self.begun_at.get(j, self.now) + limit_s if limit_s < INF else self.now
         return self._is_closed(j, m, self.now, end)

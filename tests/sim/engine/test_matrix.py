@@ -26,12 +26,15 @@ OTHERS = (
     *("dependencies", "begin times", "singletons", "evictions", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive"),
     *("drains", "known outages", "reserved machines", "unequal slots", "elastic"),
+    "selected classes",
 )
 
 REFUSED = {
     ("holds", "pack"): "holds machines from tasks that pass others by",
     ("elastic", "reservations"): "elastic jobs do not run with reservations",
     ("elastic", "planning"): "elastic jobs do not run with periodic planning",
+    ("reservations", "selected classes"): "may take a machine from a job at any time",
+    ("planning", "selected classes"): "may take a machine from a job at any time",
 }
 """Pairs that never run, and their reason; `docs/architecture.md` has them in words."""
 

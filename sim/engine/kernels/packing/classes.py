@@ -11,15 +11,15 @@ from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import gang_kind, is_waiting_gang, list_bucket
 from sim.engine.kernels.caps import counts_running
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PREEMPTS, QUOTAS, WINDOWS
+from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PREEMPTS, QUOTAS, RUNS_ON, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
+from sim.engine.kernels.selected import is_kept_off
 from sim.engine.kernels.state import BARRED, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
-from sim.engine.kernels.windows import is_reserved
 
 preempt_for = late("sim.engine.kernels.preemption.preempt.preempt_for", PREEMPTS)
 
@@ -97,12 +97,12 @@ def _first_unbarred(st):
 
 @part
 def _open_pools(st, j, pools):
-    """Return those of `pools` off which no reservation keeps job `j` now."""
-    if not WINDOWS:
+    """Return those of `pools` off which neither the policy nor a reservation keeps job `j` now."""
+    if not (WINDOWS or RUNS_ON):
         return pools
     for k in range(len(st.c_pool_machine)):
         machine = st.c_pool_machine[k]
-        if is_reserved(st, j, machine):
+        if is_kept_off(st, j, machine):
             pools &= ~st.c_mach_pool[machine]
     return pools
 

@@ -9,8 +9,9 @@ the other; a few vector instructions test several buckets at once.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, refuse
 from sim.engine.kernels.choosing.devices import can_run
-from sim.engine.kernels.features import CAPS, CHOOSES, GANGS, SPREADS, WINDOWS
+from sim.engine.kernels.features import CAPS, CHOOSES, GANGS, RUNS_ON, SPREADS, WINDOWS
 from sim.engine.kernels.resources import demand_row, within_cap
+from sim.engine.kernels.selected import is_shut
 from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import (
     BLOCK,
@@ -22,7 +23,6 @@ from sim.engine.kernels.state import (
     N_REFUSED,
     N_RIGID,
 )
-from sim.engine.kernels.windows import is_closed_now
 
 
 @inlined
@@ -31,7 +31,7 @@ def find_fitting(st, machine, begin, end):
     n_resources = st.c_alignment_scale.shape[1]
     _set_free(st, machine)
     n = _list_room(st, 0, _scarcest(st, machine, n_resources), n_resources, begin, end)
-    if WINDOWS or SPREADS or (CHOOSES and st.state_i[CONSTRAINED]):
+    if WINDOWS or RUNS_ON or SPREADS or (CHOOSES and st.state_i[CONSTRAINED]):
         return filter_fitting(st, machine, n)
     return n
 
@@ -100,7 +100,7 @@ def find_rigid(st, machine, begin):
             if not _is_gangs(st, position):
                 st.state_match[n] = st.state_bucket_at[position]
                 n += 1
-    if not (WINDOWS or SPREADS or (CHOOSES and st.state_i[CONSTRAINED])):
+    if not (WINDOWS or RUNS_ON or SPREADS or (CHOOSES and st.state_i[CONSTRAINED])):
         return n
     n_allowed = 0
     for i in range(n):
@@ -114,7 +114,7 @@ def find_rigid(st, machine, begin):
 @part
 def _is_allowed(st, g, machine):
     """Tell whether `machine` is open to stage `g`, of a class for it, and has devices for it."""
-    if WINDOWS and is_closed_now(st, st.w_stage_job[g], machine):
+    if (WINDOWS or RUNS_ON) and is_shut(st, st.w_stage_job[g], machine):
         return False
     if SPREADS and is_beside_itself(st, st.w_stage_job[g], machine):
         return False
@@ -165,7 +165,7 @@ def fits_at(st, machine, position):
         demand = st.state_bucket_demand[r, position]
         if demand > st.state_mach_free[machine, r] and demand > 0:
             return False
-    if WINDOWS or SPREADS or (CHOOSES and st.state_i[CONSTRAINED]):
+    if WINDOWS or RUNS_ON or SPREADS or (CHOOSES and st.state_i[CONSTRAINED]):
         return _is_allowed(st, st.state_bucket_root[position], machine)
     return True
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from sim.base.jit import part
 from sim.engine.kernels.buckets import gang_kind, is_waiting_gang
-from sim.engine.kernels.features import CAPS, CHOOSES, GANGS, SPREADS, WINDOWS
+from sim.engine.kernels.features import CAPS, CHOOSES, GANGS, RUNS_ON, SPREADS, WINDOWS
 from sim.engine.kernels.passing import first_gang_within, is_passed_over
 from sim.engine.kernels.resources import retry_machine, within_cap
 from sim.engine.kernels.rigid.gang import gang_within_cap
+from sim.engine.kernels.selected import is_shut
 from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import CONSTRAINED, HELD_MACHINES, N_BUCKETS
 from sim.engine.kernels.waiting import goes_before
-from sim.engine.kernels.windows import is_closed_now
 
 
 @part
@@ -97,7 +97,7 @@ def _shortfall(st, g, machine):
     is a gang that waits, that of a slot.
     """
     j = st.w_stage_job[g]
-    if WINDOWS and is_closed_now(st, j, machine):
+    if (WINDOWS or RUNS_ON) and is_shut(st, j, machine):
         return np.inf
     if SPREADS and is_beside_itself(st, j, machine):
         return np.inf

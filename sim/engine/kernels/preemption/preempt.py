@@ -21,6 +21,7 @@ from sim.engine.kernels.features import CAPS, GANGS, PINS, QUOTAS, REPLANS, RESE
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over
+from sim.engine.kernels.preemption.outside import BY_RUNS_ON
 from sim.engine.kernels.preemption.trial import can_start, release_enough, room_on, spare
 from sim.engine.kernels.preemption.units import (
     BY_LIMIT,
@@ -67,6 +68,8 @@ def preempt(st):
     """
     if REPLANS and PINS and st.state_i[TRIES]:
         return False
+    if st.state_i[PREEMPTS_BY] == BY_RUNS_ON:
+        return False
     st.state_i[BARRED] = 0
     if QUOTAS:
         note_borrowing(st)
@@ -92,6 +95,8 @@ def preempt_for(st, g):
     it starts later, when they have stopped.
     """
     if st.state_job_claims[st.w_stage_job[g]] > st.state_f[NOW]:
+        return False
+    if st.state_i[PREEMPTS_BY] == BY_RUNS_ON:
         return False
     n_units = list_units(st, g)
     n_victims = release_enough(st, g, n_units)

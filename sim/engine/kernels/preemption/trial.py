@@ -12,7 +12,16 @@ from sim.engine.kernels.components import (
     idle_slots,
     is_heterogeneous,
 )
-from sim.engine.kernels.features import CHOOSES, GANGS, QUOTAS, REPLANS, RESERVES, SPREADS, WINDOWS
+from sim.engine.kernels.features import (
+    CHOOSES,
+    GANGS,
+    QUOTAS,
+    REPLANS,
+    RESERVES,
+    RUNS_ON,
+    SPREADS,
+    WINDOWS,
+)
 from sim.engine.kernels.held_slots import slots_on
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.preemption.units import (
@@ -28,10 +37,10 @@ from sim.engine.kernels.preemption.units import (
 from sim.engine.kernels.quotas import may_reclaim
 from sim.engine.kernels.resources import demand_row, fits, is_kept, move, within_cap
 from sim.engine.kernels.rigid.room import FREED, find_slots
+from sim.engine.kernels.selected import is_shut
 from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import CONSTRAINED, NOW, PREEMPTS_BY, RESERVATIONS
 from sim.engine.kernels.waiting import queue_use
-from sim.engine.kernels.windows import is_closed_now
 
 closed_by_end = late("sim.engine.kernels.rigid.reserve.is_closed_to_start", RESERVES)
 closed_in_plan = late("sim.engine.kernels.rigid.replan.is_closed_to_start", REPLANS)
@@ -104,7 +113,7 @@ def spare(st, g, n):
 def room_on(st, g, machine):
     """Count the slots of the gang of stage `g`, or its tasks (one at most), with room there now."""
     j = st.w_stage_job[g]
-    if WINDOWS and _is_closed(st, j, machine):
+    if (WINDOWS or RUNS_ON) and _is_closed(st, j, machine):
         return 0
     if GANGS and is_waiting_gang(st, j):
         if is_heterogeneous(st, j):
@@ -125,7 +134,7 @@ def _is_closed(st, j, machine):
         return closed_in_plan(st, j, machine)
     if RESERVES and st.state_i[RESERVATIONS] > 0:
         return closed_by_end(st, j, machine)
-    return is_closed_now(st, j, machine)
+    return is_shut(st, j, machine)
 
 
 @part

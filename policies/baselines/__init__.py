@@ -1,0 +1,1 @@
+"""Published policies for clusters of several kinds of machines, as baselines."""
