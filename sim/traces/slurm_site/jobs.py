@@ -168,11 +168,11 @@ def _with_requests(
     ]
     by_default = is_set(folder.conf.options.get("defmempercpu"))
     is_by_cpu = np.array([_is_by_cpu(command, by_default) for command in commands])
-    asked = runs_on
-    runs_on = with_memory_of_all_cpus(stages, is_exclusive & is_by_cpu, asked, nodes)
+    by_constraint = runs_on
+    runs_on = with_memory_of_all_cpus(stages, is_exclusive & is_by_cpu, by_constraint, nodes)
     plans_on = [
         "" if text == fitting else text or "|".join(classes)
-        for text, fitting in zip(asked, runs_on, strict=True)
+        for text, fitting in zip(by_constraint, runs_on, strict=True)
     ]
     if any(plans_on):
         jobs = _with_text(jobs, PLANS_ON.name, plans_on)
