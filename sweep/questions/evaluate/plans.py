@@ -66,6 +66,7 @@ class NotedPlan(Plan):
         super().note_jobs(rows)
         where = np.atleast_1d(np.asarray(rows))
         skip = {"run_limit"} if self.weighs_jobs else {"run_limit", "worth", "beyond"}
+        skip |= set() if self.selects_classes else {"runs_on"}
         columns = {name: self.jobs[name][where] for name in self.jobs if name not in skip}
         self.calls.append(["jobs", where, columns])
 
@@ -107,6 +108,8 @@ def describe(plan: NotedPlan) -> dict[str, Any]:
     jobs = {k: v for k, v in plan.jobs.items() if not _same(v, fresh.jobs[k])}
     if plan.weighs_jobs:
         jobs |= {name: plan.jobs[name] for name in ("worth", "beyond")}
+    if plan.selects_classes:
+        jobs["runs_on"] = plan.jobs["runs_on"]
     stages = {k: v for k, v in plan.stages.items() if not _same(v, fresh.stages[k])}
     content: dict[str, Any] = {"jobs": jobs, "stages": stages, "events": int(plan.events)}
     content |= {name: _number(getattr(plan, name)) for name in NUMBERS}

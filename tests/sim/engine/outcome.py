@@ -31,7 +31,7 @@ class Spy:
     def __init__(self, policy):
         self.policy = policy
         self.name, self.events = policy.name, policy.events
-        self.demands = policy.demands
+        self.demands = getattr(policy, "demands", "declared")
         self.batches = []
         self.views = {name: [] for name in VIEWS}
 

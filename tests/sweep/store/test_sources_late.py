@@ -28,6 +28,7 @@ COMPUTED = {
     "policies.check.suite",
     "policies.views",
     "sim.base.lazy",
+    "sim.cluster.requests",
     "sim.engine.plan",
     "sim.cluster.default_times",
     "sim.workload.columns",

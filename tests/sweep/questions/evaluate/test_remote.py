@@ -100,11 +100,22 @@ def test_plan_is_filled_as_it_was_described() -> None:
         plans.fill(plan, {})
 
 
+def test_a_plan_that_selects_classes_crosses_though_all_are_selected() -> None:
+    noted, plan = plans.NotedPlan(2, 2, 2), Plan(2, 2, 2)
+    noted.note_jobs([0])
+    noted.set_jobs(runs_on=-1)
+    data = messages.pack(plans.describe(noted))
+    n = messages.HEAD.size + messages.HEAD.unpack(data[: messages.HEAD.size])[0]
+    plans.fill(plan, messages.unpack(data[messages.HEAD.size : n], data[n:]))
+    assert plan.selects_classes
+
+
 def test_all_of_a_plan_crosses() -> None:
     """A new attribute of a plan has to be sent, or be left out here with a reason."""
     sent = {*plans.NUMBERS, *plans.RECORDS, *plans.TASKS, *plans.MOVING}
     sent |= {"fit_resources", "events", "estimate_s", "jobs", "stages"}
-    left_out = {"pinned", "n_tasks", "weighs_jobs"}  # of the run; its size; follows from columns
+    # of the run; its size; follow from columns
+    left_out = {"pinned", "n_tasks", "weighs_jobs", "selects_classes"}
     names = {name for name in vars(Plan(1, 1, 1)) if not name.startswith("_")}
     assert names == sent | left_out
     assert inspect.signature(Plan.set_jobs)
