@@ -151,7 +151,6 @@ class Slurm(Cycles):
             interval_s=self.interval_s,
             cycle_s=self.cycle_s,
             job_cycle_s=self.job_cycle_s,
-            longest_s=self.longest_cycle_s,
             cycle_factors=factors,
             resolution_s=self.resolution_s,
             window_s=self.window_s,

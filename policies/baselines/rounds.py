@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -76,7 +77,7 @@ class Round(Active):
 
 
 @dataclass(frozen=True)
-class Rounds(Policy):
+class Rounds(Policy, ABC):
     """Base of policies by rounds, as Gavel has them (Narayanan et al., OSDI 2020, §5).
 
     At each round every job gets one kind of machines, or none, and keeps it until the next. A job
@@ -130,9 +131,9 @@ class Rounds(Policy):
             memory.set_options(plan, order, option)
             plan.timer_s = batch.now + self.round_s
 
+    @abstractmethod
     def choose(self, memory: Round, rows: I8, now: float, world: World) -> tuple[I8, I8]:
         """Return the active jobs `rows` in the order of their starts, and the option of each."""
-        raise NotImplementedError
 
 
 def take(kinds: Kinds, pairs: list[tuple[int, int]]) -> dict[int, int]:

@@ -36,16 +36,15 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     """Check that every task, and every gang, fits the empty cluster and its own queue.
 
     A task needs one machine with room for all that it requests, be it more than it uses. A gang of
-    ``min_tasks`` needs as many
-    slots at once, on any machines, each large enough for any of the job's tasks, or for those of
-    its component (`sim.cluster.components`). In hard queues
-    both stay within the queue's share: the whole quanta in share × total, for each resource; equal
-    shares over the workload's queues where the cluster states none. With quotas they stay within
-    what their queue may use and borrow while the others use nothing. In a pool of slots each task
-    takes one slot. With machine classes, it must be a machine on which the task may run, and of the
-    job's advance reservation, if it asks for one; of devices a task takes whole ones, or a part of
-    one. Jobs that are rejected, as no partition admits them, are not looked at, unless the cluster
-    says that they are an error.
+    ``min_tasks`` needs as many slots at once, on any machines, each large enough for any of the
+    job's tasks, or for those of its component (`sim.cluster.components`). In hard queues both stay
+    within the queue's share: the whole quanta in share × total, for each resource; equal shares
+    over the workload's queues where the cluster states none. With quotas they stay within what
+    their queue may use and borrow while the others use nothing. In a pool of slots each task takes
+    one slot. With machine classes, it must be a machine on which the task may run, and of the job's
+    advance reservation, if it asks for one; of devices a task takes whole ones, or a part of one.
+    Jobs that are rejected, as no partition admits them, are not looked at, unless the cluster says
+    that they are an error.
     """
     workload = with_default_times(requested(workload, cluster), cluster)
     rejected = _check_admission(workload, cluster)

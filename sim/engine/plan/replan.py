@@ -40,9 +40,6 @@ class Replan:
         Time from the end of one plan to the next, s; at least a second.
     cycle_s, job_cycle_s : float
         Time that a plan takes, and more for each job that waits, s: its starts are at its begin.
-    longest_s : float
-        Time of the longest plan, s, of which no run, but a comparison with a log takes account; 0
-        if it is unknown.
     cycle_factors : float or (C,) float64
         By which the times of plans are multiplied, in turn.
     resolution_s : int
@@ -111,7 +108,6 @@ class Replan:
     cycle_s: float = 0.01
     job_cycle_s: float = 0.0
     cycle_factors: float | F8 = 1.0
-    longest_s: float = 0.0
     resolution_s: int = 60
     window_s: int = 86_400
     first_window_s: int = 30

@@ -113,7 +113,7 @@ def cycle_of(model: Model, otherwise_s: float) -> tuple[float, float]:
     if plan.replan is None:
         return otherwise_s, otherwise_s
     pause_s = plan.replan.interval_s + plan.replan.main_delay_s
-    longest_s = max(plan.replan.cycle_s, plan.replan.longest_s)
+    longest_s = max(plan.replan.cycle_s, getattr(model.policy, "longest_cycle_s", 0.0))
     return pause_s + 2 * plan.replan.cycle_s, pause_s + 2 * longest_s
 
 
