@@ -17,7 +17,6 @@ from sim.engine.layout.columns import gang_slots
 from sim.engine.plan import Plan
 from sim.engine.plan.replan import Replan
 from sim.workload.columns import Columns
-from sim.workload.schema import PLANS_ON
 
 _LOW = {
     "interval_s": 1,
@@ -164,15 +163,13 @@ def _like_jobs(
         return np.zeros(len(first), np.int64), 1
     slot, own = gang_slots(columns, demand, unit=False, gangs=True), demand[first]
     width = np.diff(columns.stage_task0[columns.job_stage0]).astype(np.int64)
-    classes, is_several = np.zeros((2, len(first)), np.int64)
+    classes, is_several = np.resize(allowed, len(demand))[first], np.zeros(len(first), np.int64)
     if components is not None:
         several = np.flatnonzero(components.is_heterogeneous)
         stage = components.stage[components.job0[several]]
         slot[several], own[several] = demand[stage], demand[stage]
         width[several] = components.size[components.job0[several]]
         classes[several], is_several[several] = np.resize(allowed, len(demand))[stage], 1
-    if PLANS_ON.name in columns.features.jobs.column_names:
-        classes = np.where(is_several > 0, classes, np.resize(allowed, len(demand))[first])
     free = np.where(slot[:, :n_fit].any(axis=1), 0, width)  # of what takes nothing all tasks fit
     single = columns.job_one_per_node.astype(np.int64)
     return codes_of([*slot.T, *own.T, single, is_several, classes, free])
