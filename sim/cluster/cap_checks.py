@@ -38,6 +38,7 @@ def check_caps(
     is_rejected = unadmitted_jobs(columns, cluster)[jobs]
     for i, row in enumerate(groups.caps):
         is_of_row = (groups.cap[groups.group] == i) & ~is_rejected
+        is_of_row &= ~groups.is_spared
         job, number = jobs[is_of_row], groups.lasting[groups.group[is_of_row]]
         need = np.ones(len(job))
         if row.resource in resources:

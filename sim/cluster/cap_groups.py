@@ -52,6 +52,8 @@ class Groups:
     job_group0 : (J+1,) int64
         Groups of job j are ``group[job_group0[j]:job_group0[j+1]]``.
     group : (*,) int32
+    is_spared : (*,) bool
+        Of each entry of `group`: the job counts, and may exceed the cap.
     signature : (J,) int64
         Equal for jobs in the same groups.
     change_s : (K,) float64
@@ -67,6 +69,7 @@ class Groups:
     key: tuple[tuple[str, ...], ...]
     job_group0: I8
     group: I4
+    is_spared: Mask
     signature: I8
     change_s: F8
     change_group: I4
@@ -137,13 +140,14 @@ def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
     rejected = unadmitted_jobs(columns, cluster)
     if rejected.any():
         caps.append(Cap(SUBMITTED, 0.0, name="partitions that admit the job"))
-        members.append((rejected.astype(np.int64), [[], [()]]))
+        members.append((rejected.astype(np.int64), [[], [()]], [False, False]))
     cap: list[int] = []
     number: list[float] = []
     key: list[tuple[str, ...]] = []
     jobs, groups = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    spared = [np.zeros(0, bool)]
     signature = np.zeros(n_jobs, np.int64)
-    for i, (combination, entries) in enumerate(members):
+    for i, (combination, entries, are_spared) in enumerate(members):
         index: dict[tuple[str, ...], int] = {}
         own = [[index.setdefault(e, len(key) + len(index)) for e in entry] for entry in entries]
         first_caps = (caps[i].number_of(combined) for combined in index)
@@ -152,6 +156,7 @@ def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
         key += list(index)
         counts = np.array([len(e) for e in own], np.int64)[combination]
         jobs.append(np.repeat(np.arange(n_jobs), counts))
+        spared.append(np.repeat(np.array(are_spared, bool)[combination], counts))
         flat = np.array([g for e in own for g in e], np.int64)
         first = offsets(np.array([len(e) for e in own], np.int64))[combination]
         within = np.arange(counts.sum()) - np.repeat(offsets(counts)[:-1], counts)
@@ -171,6 +176,7 @@ def cap_groups(columns: Columns, cluster: Cluster) -> Groups:
         tuple(key),
         offsets(np.bincount(job, minlength=n_jobs)),
         group[order].astype(np.int32),
+        np.concatenate(spared)[order],
         signature,
         np.array([at_s for at_s, _, _ in changes], np.float64),
         np.array([g for _, g, _ in changes], np.int32),
@@ -189,13 +195,16 @@ def amounts(columns: Columns, row: Cap) -> I8:
 
 def _members(
     row: Cap, columns: Columns, cluster: Cluster
-) -> tuple[I8, list[list[tuple[str, ...]]]]:
-    """Return the combination of values of each job, (J,), and the groups of each, as keys."""
+) -> tuple[I8, list[list[tuple[str, ...]]], list[bool]]:
+    """Return the combination of values of each job, (J,), the groups of each, as keys, and spares.
+
+    The last tells of each combination whether it is spared.
+    """
     code = np.zeros(len(columns.job_submit), np.int64)
     if is_licence(row.counted):
         code[:] = amounts(columns, row) > 0
     holds = code > 0
-    read = (*row.by, *(row.where or {}))
+    read = (*row.by, *(row.where or {}), *(row.spares or {}))
     categories = {name: _category(columns, cluster, name) for name in read}
     for column, _ in categories.values():
         code = np.unique(code * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
@@ -203,11 +212,13 @@ def _members(
     example = np.zeros(n, np.int64)
     example[code] = np.arange(len(code))
     entries: list[list[tuple[str, ...]]] = []
+    spared: list[bool] = []
     for j in example.tolist():
         own = {name: texts[int(column[j])] for name, (column, texts) in categories.items()}
         counts = holds[j] or not is_licence(row.counted)
         entries.append(_keys_of(row, own, cluster.accounts) if counts else [])
-    return code, entries
+        spared.append(any(own[name] in values for name, values in (row.spares or {}).items()))
+    return code, entries, spared
 
 
 def _category(columns: Columns, cluster: Cluster, name: str) -> tuple[I4, tuple[str, ...]]:
@@ -246,7 +257,7 @@ def _keys_of(row: Cap, own: Mapping[str, str], above: Mapping[str, str]) -> list
 def _check_row(row: Cap, columns: Columns, cluster: Cluster) -> None:
     """Refuse a row that counts what the jobs or the cluster do not have."""
     jobs = columns.features.jobs
-    for name in (*row.by, *(row.where or {})):
+    for name in (*row.by, *(row.where or {}), *(row.spares or {})):
         is_default = name == PARTITION.name and cluster.default_partition
         if name not in jobs.column_names and not is_default:
             raise InputError(

@@ -24,7 +24,7 @@ MINUTES = "_minutes"
 """Suffix of the caps of a resource × the time left to the limits of running jobs."""
 OTHER = "*"
 """Value of a key that stands for all that a table does not name."""
-_ROW = ("name", "of", "at_most", "changes", "by", "where", "blocks")
+_ROW = ("name", "of", "at_most", "changes", "by", "where", "spares", "blocks")
 
 Number = float | Mapping[str, Any]
 
@@ -55,6 +55,8 @@ class Cap:
         all jobs of the accounts below it, too.
     where : mapping of str to str
         Values of keys that a job must have, to count.
+    spares : mapping of str to tuple of str
+        Values of keys of jobs that count, and may exceed the cap: those with any of them.
     blocks : bool
         True: a job beyond the cap blocks those behind it in its queue, as it would for room. False:
         it is passed over.
@@ -72,6 +74,7 @@ class Cap:
     blocks: bool = False
     name: str = "a cap"
     changes: tuple[tuple[float, Number], ...] = ()
+    spares: Mapping[str, tuple[str, ...]] | None = None
 
     @classmethod
     def parse(cls, row: Any, name: str = "limits[0]") -> Cap:
@@ -97,9 +100,12 @@ class Cap:
         check(f"{label}: of", row["of"], str)
         check(f"{label}: blocks", row.get("blocks", False), bool)
         check(f"{label}: where", where, Mapping[str, str])
+        spares = row.get("spares") or {}
+        check(f"{label}: spares", spares, Mapping[str, str | list[str]])
+        spares = {k: (v,) if isinstance(v, str) else tuple(v) for k, v in spares.items()}
         if not isinstance(by, Sequence) or len(set(by)) < len(by):
             raise InputError(f"{label}: by must be a list of keys, not {by!r}", rule="limits")
-        for key in (*by, *where):
+        for key in (*by, *where, *spares):
             if key not in KEYS:
                 raise InputError(f"{label}: {unknown('key', str(key), KEYS)}", rule="limits")
         _check_numbers(f"{label}: at_most", row["of"], row["at_most"], tuple(by))
@@ -112,7 +118,7 @@ class Cap:
             )
         at_most = _with_texts(row["at_most"])
         changes = _parse_changes(f"{label}: changes", row.get("changes") or (), row["of"], by)
-        return cls(row["of"], at_most, tuple(by), dict(where), blocks, label, changes)
+        return cls(row["of"], at_most, tuple(by), dict(where), blocks, label, changes, spares)
 
     def delayed(self, by_s: float) -> Cap:
         """Return the same cap, whose changes are `by_s` later."""

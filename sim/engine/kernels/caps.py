@@ -26,6 +26,8 @@ def over_cap(st, j, demand, row, times):
     over = WITHIN
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
+        if st.w_job_group_spared[i] or st.c_group_counts[n] == SUBMITTED:
+            continue
         if st.state_group_used[n] + _need(st, i, j, demand, row, times) > st.state_group_cap[n]:
             if not st.c_group_blocks[n]:
                 return PASSES
@@ -40,7 +42,8 @@ def is_over_running(st, j):
         return False
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
-        if st.c_group_counts[n] == RUNNING and st.state_group_used[n] >= st.state_group_cap[n]:
+        is_full = st.state_group_used[n] >= st.state_group_cap[n]
+        if st.c_group_counts[n] == RUNNING and is_full and not st.w_job_group_spared[i]:
             return True
     return False
 
@@ -62,7 +65,7 @@ def count_within(st, j, row, count):
     """
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
-        if st.c_group_counts[n] >= AMOUNT:
+        if st.c_group_counts[n] >= AMOUNT and not st.w_job_group_spared[i]:
             need = _need(st, i, j, st.w_stage_demand, row, 1)
             if need > 0:
                 count = min(count, (st.state_group_cap[n] - st.state_group_used[n]) // need)
@@ -111,7 +114,8 @@ def may_submit(st, j):
     """Tell whether job `j` may be submitted: no counter of submitted jobs is at its cap."""
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
-        if st.c_group_counts[n] == SUBMITTED and st.state_group_used[n] >= st.state_group_cap[n]:
+        is_full = st.state_group_used[n] >= st.state_group_cap[n]
+        if st.c_group_counts[n] == SUBMITTED and is_full and not st.w_job_group_spared[i]:
             return False
     return True
 

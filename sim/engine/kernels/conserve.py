@@ -206,5 +206,6 @@ def _check_groups(st):
         # pinned jobs may exceed caps, and exclusive ones by what their machines have beyond them
         is_over = used[n] > st.state_group_cap[n] and not PINS and not st.state_i[EXCLUSIVES]
         is_over = is_over and len(st.c_change_s) == 0  # below what runs, perhaps
+        is_over = is_over and not st.w_job_group_spared.any()
         if used[n] != st.state_group_used[n] or is_over:
             _break(st, GROUP, n)

@@ -58,6 +58,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # caps: the groups of each job, and its limit, if its minutes are counted: s, and whole ones
     ("w_job_group0", "i8", "J+1:CAPS", INPUT),
     ("w_job_group", "i4", "*", INPUT),
+    ("w_job_group_spared", "i1", "*", INPUT),  # it counts, and may exceed the cap
     ("w_job_group_amount", "i8", "*", INPUT),  # of the job while it counts: jobs, nodes, licences
     ("w_job_cap_limit_s", "f8", "J:CAPS", INPUT),
     ("w_job_cap_limit", "i8", "J:CAPS", INPUT),

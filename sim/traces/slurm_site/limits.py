@@ -1,13 +1,14 @@
 """Limits of QOS and associations as rows of ``cluster.limits``.
 
-Source: https://slurm.schedmd.com/resource_limits.html. An account's limit of each user counts where
-the user's association has none. A limit of a partition's QOS counts beside that of the job's own
-QOS; where both limit the same, Slurm goes by the partition's alone, which is noted.
+Source: https://slurm.schedmd.com/resource_limits.html, *Hierarchy*: where several limit the same
+thing, the first of these holds: the QOS of the partition, that of the job, the associations. A job
+for which a limit does not hold counts in it all the same (``spares``). An account's limit of each
+user counts where the user's association has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sim.cluster.limit_names import LIMITS, MINUTES, RESOURCES, limit_key, row_name
@@ -30,6 +31,8 @@ _EACH_USER = {
 }
 """Limits of each user of an account."""
 _BY_USER = ("user", "account")
+_OVER_PARTITION = "overpartqos"
+"""Flag of a QOS whose limits hold before those of the partition's QOS."""
 _OF_ONE_JOB = "a limit of each single job, which jobs of the log kept"
 _UNREAD = {
     "maxtres": _OF_ONE_JOB, "maxtrespernode": _OF_ONE_JOB, "maxtresmins": _OF_ONE_JOB,
@@ -59,10 +62,36 @@ def limits_of(
         for name, counter in RESOURCES.items()
         if (has_mem or name != "mem") and (has_gpus or name != "gres/gpu")
     }
-    rows += _qos_rows(folder, partitions, counted)
-    rows += _account_rows(folder, counted)
-    rows += _user_rows(folder, counted)
+    qos_rows = _qos_rows(folder, partitions, counted)
+    rows += [_spared(row, _before(folder, row, qos_rows)) for row in qos_rows]
+    for row, by in [*_account_rows(folder, counted), *_user_rows(folder, counted)]:
+        same = [other for other in qos_rows if (other["of"], other["by"]) == (row["of"], by)]
+        rows.append(_spared(row, same))
     return rows
+
+
+def _before(folder: Folder, row: Row, qos_rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of QOS that limit the same as one of them, and hold before it."""
+    first = {qos["name"] for qos in folder.qos if _OVER_PARTITION in qos.get("flags", "").lower()}
+    same = [other for other in qos_rows if (other["of"], other["by"]) == (row["of"], row["by"])]
+    if "queue" in row["where"]:
+        return [other for other in same if other["where"].get("qos") in first]
+    if row["where"]["qos"] in first:
+        return []
+    return [
+        other
+        for other in same
+        if "queue" in other["where"] and not other["name"].startswith(f"{row['name']},")
+    ]
+
+
+def _spared(row: Row, before: Sequence[Row]) -> Row:
+    """Return a row that spares the jobs for which one of other rows holds."""
+    spares: dict[str, list[str]] = {}
+    for other in before:
+        for key, value in other["where"].items():
+            spares.setdefault(key, []).append(value)
+    return row | ({"spares": spares} if spares else {})
 
 
 def _licence_rows(folder: Folder) -> list[Row]:
@@ -125,8 +154,6 @@ def _qos_rows(
         if is_set(record.get("qos")):
             holders_by_qos.setdefault(record["qos"], []).append(name)
     rows: list[Row] = []
-    own: set[tuple[str, ...]] = set()
-    partition_limits: dict[tuple[str, ...], str] = {}
     for qos in folder.qos:
         name = qos["name"]
         caps: list[Row] = []
@@ -146,9 +173,6 @@ def _qos_rows(
                     }
                 )
         holders = holders_by_qos.get(name, [])
-        keys = {(cap["of"], *cap["by"]) for cap in caps}
-        own |= set() if holders else keys
-        partition_limits |= dict.fromkeys(keys, name) if holders else {}
         for cap in caps:
             rows += [cap | {"where": {"qos": name}}]
             rows += [
@@ -160,16 +184,11 @@ def _qos_rows(
                 "partitions", f"QOS {name} of {', '.join(holders)}",
                 "its limits count for each of these partitions by itself, not together",
             )  # fmt: skip
-    for counted in sorted(own & partition_limits.keys()):
-        folder.notes.add(
-            "qos.txt",
-            f"{counted[0]} of QOS {partition_limits[counted]} (of a partition) and of another",
-            "both hold; in Slurm only the partition's does for its jobs",
-        )  # fmt: skip
     return rows
 
 
-def _account_rows(folder: Folder, known: Mapping[str, str]) -> list[Row]:
+def _account_rows(folder: Folder, known: Mapping[str, str]) -> list[tuple[Row, list[str]]]:
+    """Return the rows, and by which keys a QOS limits the same."""
     tables: dict[str, dict[str, Any]] = {}
     for row in folder.assoc:
         source = f"association {folder.pseudonyms.alias('account', row['account'])}"
@@ -182,7 +201,7 @@ def _account_rows(folder: Folder, known: Mapping[str, str]) -> list[Row]:
                     tables.setdefault(f"root {counter}", {"": amount})
                 else:
                     tables.setdefault(counter, {})[account] = amount
-    rows = []
+    rows: list[Row] = []
     for counter, table in tables.items():
         if counter.startswith("root "):
             rows.append({"of": counter[5:], "at_most": table[""], "name": "association root"})
@@ -195,14 +214,15 @@ def _account_rows(folder: Folder, known: Mapping[str, str]) -> list[Row]:
                     "name": "associations of accounts",
                 }
             )
-    return rows
+    return [(row, []) for row in rows]
 
 
-def _user_rows(folder: Folder, known: Mapping[str, str]) -> list[Row]:
+def _user_rows(folder: Folder, known: Mapping[str, str]) -> list[tuple[Row, list[str]]]:
+    """Return the rows, and by which keys a QOS limits the same."""
     alias = folder.pseudonyms.alias
     above = accounts_above(folder)
     own = {alias("account", row["account"]): row for row in folder.assoc if not row["user"]}
-    tables: dict[str, dict[str, dict[str, float]]] = {}
+    tables: dict[tuple[str, bool], dict[str, dict[str, float]]] = {}
     for row in folder.assoc:
         if not row["user"]:
             _note_unread(folder, "assoc.txt", alias("account", row["account"]), row)
@@ -216,20 +236,21 @@ def _user_rows(folder: Folder, known: Mapping[str, str]) -> list[Row]:
             )
             continue
         _note_unread(folder, "assoc.txt", f"{user} in {account}", row)
-        caps_by_count: dict[str, float] = {}
+        caps_by_count: dict[tuple[str, bool], float] = {}
         for key, counted in _ASSOC.items():
             if is_set(row.get(key)):
-                source = f"association of {user}"
-                caps_by_count |= _counts(folder, source, key, counted, row[key], known)
+                counts = _counts(folder, f"association of {user}", key, counted, row[key], known)
+                caps_by_count |= {(counter, False): amount for counter, amount in counts.items()}
         for key, counted in _EACH_USER.items():
             value = _inherited(row, key, account, own, above)
             if value is not None:
-                caps_by_count[counted] = min(value, caps_by_count.get(counted, value))
+                caps_by_count[counted, True] = value
         for counter, amount in caps_by_count.items():
             tables.setdefault(counter, {}).setdefault(user, {})[account] = amount
+    name = "associations of users"
     return [
-        {"of": counter, "by": [*_BY_USER], "at_most": table, "name": "associations of users"}
-        for counter, table in tables.items()
+        ({"of": counter, "by": [*_BY_USER], "at_most": table, "name": name}, ["user"] * is_of_each)
+        for (counter, is_of_each), table in tables.items()
     ]
 
 
@@ -257,5 +278,5 @@ def _note_unread(folder: Folder, source: str, name: str, row: Record) -> None:
         if is_set(value) and value not in _HARMLESS.get(key, ()):
             folder.notes.add(source, f"{name} {key}={value}", effect)
     flags = row.get("flags", "") if source == "qos.txt" else ""
-    if is_set(flags):
+    if is_set(flags) and flags.lower() != _OVER_PARTITION:
         folder.notes.add(source, f"{name} Flags={flags}", "flags of a QOS are not simulated")

@@ -28,9 +28,10 @@ class Caps:
         ]
 
     def groups_of(self, job: int) -> list[int]:
-        """Return the groups of a job."""
+        """Return the groups of a job whose caps hold for it."""
         groups = self._groups
-        own = groups.group[groups.job_group0[job] : groups.job_group0[job + 1]].tolist()
+        entries = slice(groups.job_group0[job], groups.job_group0[job + 1])
+        own = groups.group[entries][~groups.is_spared[entries]].tolist()
         return [group for group in own if self._is_told[groups.cap[group]]]
 
     def use(self, job: int) -> list[Steps]:

@@ -525,6 +525,8 @@ def _limits(rng: np.random.Generator, resources: list[str], in_partitions: bool)
             row["where"] = {"qos": "normal"}
         if rng.random() < 0.3 and counted != "submitted_jobs":
             row["blocks"] = True
+        if rng.random() < 0.3:
+            row["spares"] = [{"qos": ["high"]}, {"user": "u0", "queue": ["q1"]}][rng.integers(2)]
         rows.append(row)
     return {"rows": rows, "accounts": {"a1": "a", "a2": "a"}}
 

@@ -18,13 +18,22 @@ class Capping:
         self.cap_groups, self.limit_from, self.cap_tick = [], {}, math.inf
         self.cap_changes = []  # time, group, cap from then on
         rows = [
-            (row.counted, row.at_most, row.by, row.where or {}, row.blocks, row.changes)
+            (
+                *(row.counted, row.at_most, row.by, row.where or {}, row.blocks, row.changes),
+                row.spares or {},
+            )
             for row in cluster.limits
         ]
         if {"array", "throttle"} <= set(table.column_names):
-            rows.append(("running_jobs", self._throttles(table), ("array",), {}, False, ()))
-        for counted, at_most, by, where, blocks, changes in rows:
-            read = {name: self._texts(table, name, cluster) for name in (*by, *where)}
+            rows.append(("running_jobs", self._throttles(table), ("array",), {}, False, (), {}))
+        for counted, at_most, by, where, blocks, changes, spares in rows:
+            names = (*by, *where, *spares)
+            read = {name: self._texts(table, name, cluster) for name in names}
+            spared = {
+                j
+                for j in range(self.n_jobs)
+                if any(read[name][j] in values for name, values in spares.items())
+            }
             members = {}
             for j in range(self.n_jobs):
                 holds_none = counted.startswith(LICENSE) and not self._held_while_running(
@@ -46,7 +55,7 @@ class Capping:
                     for table in (at_most, *(table for _, table in changes))
                 )
                 group = SimpleNamespace(
-                    counted=counted, r=r, cap=first, blocks=blocks, members=jobs
+                    counted=counted, r=r, cap=first, blocks=blocks, members=jobs, held=jobs - spared
                 )
                 self.cap_groups.append(group)
                 times = (at_s for at_s, _ in changes)
@@ -164,7 +173,8 @@ class Capping:
         over = {
             group.blocks
             for group in self.cap_groups
-            if j in group.members
+            if j in group.held
+            and group.counted != "submitted_jobs"
             and self._cap_use(group) + self._cap_need(group, j, demand, times) > group.cap
         }
         if not over:
@@ -176,7 +186,7 @@ class Capping:
         over = {
             group.blocks
             for group in self.cap_groups
-            if j in group.members
+            if j in group.held
             and group.r is not None
             and not group.counted.endswith("_minutes")
             and self._cap_use(group) + amount[group.r] > group.cap
@@ -201,7 +211,7 @@ class Capping:
         return any(
             self._cap_use(group) + self._cap_need(group, j, None, 1) > group.cap
             for group in self.cap_groups
-            if group.counted == "running_jobs" and j in group.members
+            if group.counted == "running_jobs" and j in group.held
         )
 
     def _passes(self, g):
@@ -211,5 +221,5 @@ class Capping:
         return self._is_admitted(j) and all(
             self._cap_use(group) < group.cap
             for group in self.cap_groups
-            if group.counted == "submitted_jobs" and j in group.members
+            if group.counted == "submitted_jobs" and j in group.held
         )

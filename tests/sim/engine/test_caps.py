@@ -47,6 +47,32 @@ def test_an_array_runs_as_many_jobs_as_its_throttle():
     np.testing.assert_array_equal(result.task_start[5:], [0, 0, 3])
 
 
+@pytest.mark.parametrize("policy", ["fifo", "easy", "conservative", "tetris"])
+def test_jobs_that_a_cap_spares_count_and_may_exceed_it(policy):
+    """Account a may use 2 CPUs; its job of QOS high takes 3, so that the other waits for it."""
+    more = {"requested_s": 10.0, "qos": "normal"}
+    jobs = [
+        job("high", 10.0, n=3, min_tasks=3, account="a", **more | {"qos": "high"}),
+        job("a", 10.0, min_tasks=1, account="a", **more),
+        job("b", 10.0, min_tasks=1, account="b", **more),
+    ]
+    row = {"of": "cpu", "by": ["account"], "at_most": {"a": 2}, "spares": {"qos": ["high"]}}
+    result = run(jobs, sim.Cluster.machines(1, cpu=8).with_limits([row]), policy)
+    assert starts(result) == {"high": 0, "a": 10, "b": 0}
+    with pytest.raises(InputError, match="would wait for ever"):
+        run(jobs, sim.Cluster.machines(1, cpu=8).with_limits([row | {"spares": {}}]), policy)
+
+
+@pytest.mark.parametrize("counted", ["running_jobs", "submitted_jobs"])
+def test_jobs_that_a_cap_of_jobs_spares(counted):
+    """One job at once: u's second is spared and runs at 0; the third waits, or is rejected."""
+    jobs = [job(f"u{i}", 10.0, user="u", qos="high" if i == 1 else "normal") for i in range(3)]
+    row = {"of": counted, "by": ["user"], "at_most": 1, "spares": {"qos": "high"}}
+    result = run(jobs, sim.Cluster.slots(4).with_limits([row]))
+    third = 10.0 if counted == "running_jobs" else float("nan")
+    np.testing.assert_array_equal(result.job_start, [0.0, 0.0, third])
+
+
 NODES_OF_USERS = [{"of": "nodes", "by": ["user"], "at_most": 4}]
 
 

@@ -188,10 +188,42 @@ def test_limits_of_qos_and_associations(tmp_path):
         {"of": "mem", "by": ["account"], "at_most": {"lab": 16.0}},
         {"of": "nodes", "by": ["account"], "at_most": {"lab": 2.0}},
         {"of": "running_jobs", "by": ["user", "account"],
-         "at_most": {"ann": {"sub": 3.0}, "bob": {"sub": 1.0}}},
+         "at_most": {"ann": {"sub": 3.0}, "bob": {"sub": 1.0}},
+         "spares": {"qos": ["quick"], "queue": ["quick"]}},
         {"of": "submitted_jobs", "by": ["user", "account"], "at_most": {"ann": {"sub": 50.0}}},
     ]  # fmt: skip
     assert read.cluster["accounts"] == {"sub": "lab"}
+
+
+LIMITS = (
+    ("normal", "", "cpu=8", "2"),
+    ("part", "", "cpu=4", "1"),
+    ("over", "OverPartQOS", "cpu=6", "3"),
+)
+LAB = "Account|User|ParentName|GrpTRES|MaxJobs\nroot||||\nlab||root|cpu=16,mem=8G|\nlab|ann|||2\n"
+
+
+def test_the_first_of_several_limits_holds_and_all_count(tmp_path):
+    """Partition, job (before it with OverPartQOS), associations; what only these limit holds."""
+    qos = "Name|Flags|GrpTRES|MaxJobsPU\n" + "".join(f"{'|'.join(row)}\n" for row in LIMITS)
+    conf = CONF.replace("QOS=quick", "QOS=part")
+    read = site(tmp_path, slurm_conf=conf, qos_txt=qos, assoc_txt=LAB)
+    spares = {
+        (row["of"], *row.get("where", {"assoc": (row.get("by") or [""])[0]}).items()): row.get(
+            "spares"
+        )
+        for row in read.cluster["limits"]
+        if row["of"] in ("cpu", "mem", "running_jobs")
+    }
+    every = {"qos": ["normal", "part", "over"], "queue": ["quick"]}
+    for counted in ("cpu", "running_jobs"):
+        assert spares[counted, ("qos", "normal")] == {"queue": ["quick"]}
+        assert spares[counted, ("queue", "quick")] == {"qos": ["over"]}
+        assert spares[counted, ("qos", "over")] is None
+    assert spares["cpu", ("assoc", "account")] == every
+    assert spares["mem", ("assoc", "account")] is None
+    assert spares["running_jobs", ("assoc", "user")] == every
+    assert not [note for note in read.notes if "OverPartQOS" in note or "both hold" in note]
 
 
 def test_without_enforcement_no_limit_holds(tmp_path):

@@ -287,7 +287,7 @@ def over_with_nodes(st, j):
         return over
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]
-        if st.c_group_counts[n] != AMOUNT:
+        if st.c_group_counts[n] != AMOUNT or st.w_job_group_spared[i]:
             continue
         amount = _amount_on_nodes(st, j, st.c_group_resource[n])
         if st.state_group_used[n] + amount > st.state_group_cap[n]:
