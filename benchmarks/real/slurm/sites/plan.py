@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,17 +23,22 @@ CHANGES = {
 """Changes of the judged workloads, by shape."""
 
 
-def _judged(tens: int) -> dict[str, str]:
+def _judged(tens: int, *shapes: str) -> dict[str, str]:
     return {
         f"{shape}-{10 * tens + unit}": change
-        for shape, changes in CHANGES.items()
-        for unit, change in enumerate(changes, start=1)
+        for shape in shapes
+        for unit, change in enumerate(CHANGES[shape], start=1)
     }
 
 
-JUDGED = {"Judged": _judged(1), "Judged later": _judged(2), "Judged last": _judged(3)}
+JUDGED = {
+    "Judged": _judged(1, *CHANGES),
+    "Judged later": _judged(2, *CHANGES),
+    "Judged third": _judged(3, *CHANGES),
+    "Judged last": _judged(4, "gpus"),
+}
 """Workloads of each judgement, on which nothing is developed before it: shape and seed, change."""
-WORKLOADS = {**DEVELOPED, **JUDGED["Judged"], **JUDGED["Judged later"], **JUDGED["Judged last"]}
+WORKLOADS = dict(ChainMap(DEVELOPED, *JUDGED.values()))
 N_RUNS = 2
 STEPS, FREE, WHAT_IF, NEAREST = "site steps", "site free", "site what-if", "site nearest"
 """Parts of the table of the page: what is judged."""
