@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,12 +37,20 @@ def _has_changed(config: Mapping[str, Any] | None) -> bool:
     """Tell whether a cell comes from other sources than today's; False where that is not known."""
     if config is None or not isinstance(config.get("workload"), Mapping):
         return False
+    if not all(_is_here(config.get(part)) for part in ("policy", "evaluator", "trace")):
+        return False  # of a folder of a user's own, which only a request names
     try:
         cell = sources.cell_digest(config["policy"], config["evaluator"])
         workload = sources.workload_digest(config["trace"])
     except (InputError, PolicyError, ImportError, KeyError):  # a module that is not here
         return False
     return bool(config["sources"] != cell or config["workload"]["sources"] != workload)
+
+
+def _is_here(named: object) -> bool:
+    """Tell whether the module of a part of a cell's configuration, if it has one, can be found."""
+    module = named.get("module") if isinstance(named, Mapping) else None
+    return module is None or importlib.util.find_spec(module) is not None
 
 
 def stale_words(counts: Mapping[str, int]) -> str:

@@ -31,7 +31,7 @@ MUCH = 0.1
 """Share of the wait before jobs were eligible from which on it is told."""
 NONE = "No forecast stands behind this answer"
 _AUDIT = "by its audit, no policy that serves one pool in order"
-_OF_BACKTEST = ("trace", "+trace", "policy=", "cluster.", "+cluster.")
+_OF_BACKTEST = ("trace", "+trace", "policy", "+policy.", "cluster.", "+cluster.")
 """Words of a request that its backtest takes, too, by how they begin."""
 
 
@@ -209,6 +209,7 @@ def _command(config: Mapping[str, Any]) -> str:
     """Write the command of the backtest that is missing."""
     words = [word for word in config.get("words") or () if word.startswith(_OF_BACKTEST)]
     words = [word for word in words if not word.startswith("cluster.load")]
+    words = [f"--config-dir={folder}" for folder in config.get("config_dirs") or ()] + words
     return f"python -m sweep backtest {shlex.join(words)}".rstrip()
 
 

@@ -13,6 +13,7 @@ from sim.workload.log_facts import LOG
 from sweep.questions.backtest.earlier import KnownError
 from sweep.questions.backtest.trust import NONE, Trust, joined
 from sweep.questions.backtest.trust import _cautions as cautions
+from sweep.questions.backtest.trust import _command as command_of
 from sweep.questions.backtest.trust import _verdict as verdict
 from tests.sim.traces.test_sacct_releases import COLUMNS, row
 from tests.sweep.questions.backtest import test_backtest
@@ -186,3 +187,12 @@ def test_rules_of_a_cluster_can_have_made_a_log_that_is_not_in_order(
     assert "can have made this" not in backtest(command, log, "policy=fifo", limits).out
     sentence = first(ask(command, log, "fifo", limits, "what_if.nodes=+1"))
     assert sentence.startswith("Held against the log: on this log, fifo was 0.0 % off"), sentence
+
+
+def test_the_command_has_the_folders_and_the_options_of_the_policy() -> None:
+    words = ["trace=teams", "policy=priority", "policy.fit=skip", "what_if.nodes=+2", "seed=1"]
+    config = {"words": [*words, "cluster.count=40"], "config_dirs": ["my options"]}
+    assert command_of(config) == (
+        "python -m sweep backtest '--config-dir=my options' trace=teams policy=priority "
+        "policy.fit=skip cluster.count=40"
+    )
