@@ -44,7 +44,7 @@ ROUNDS, MAX_CELL_S = 4, 20.0
 """Rounds; a policy whose cell takes longer than `MAX_CELL_S` has one, after its preparation."""
 REFUSALS = ("InputError", "PolicyError")
 """Types of errors that say what a workload lacks."""
-LIMITS = {"dagps": 15.0, "wserpt": 20.0}
+LIMITS = {"dagps": 15.0, "scored": 10.0, "wserpt": 20.0}  # of scored NumPy at each event
 LIMIT = 5.0
 
 Multiples = dict[str, dict[str, float]]
