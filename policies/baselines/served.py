@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I8, Mask
 from sim.engine.plan import Batch, Event, World
 
 SOON_S = 1e-6
@@ -24,6 +24,8 @@ class Served:
     ----------
     gpus : (J,) float64
         GPUs by which the service of a task counts.
+    is_whole : (J,) bool
+        Gangs, and jobs of one task.
     queue : (J,) int64
     before_s : (J,) float64
         Service before the last promotion, task s.
@@ -38,6 +40,7 @@ class Served:
     """
 
     gpus: F8
+    is_whole: Mask
     queue: I8
     before_s: F8
     service_s: F8
@@ -57,7 +60,8 @@ class Served:
             widest = np.maximum.reduceat(demand, columns.job_stage0[:-1])
             gpus = np.where(widest > 0, widest, 1.0)  # a job without GPUs counts as of one a task
         before_s, service_s, ran_s, waited_s = np.zeros((4, n_jobs))
-        return cls(gpus, np.zeros(n_jobs, np.int64), before_s, service_s, ran_s, waited_s)
+        is_whole = (columns.job_min_tasks > 0) | (columns.job_n_tasks == 1)
+        return cls(gpus, is_whole, np.zeros(n_jobs, np.int64), before_s, service_s, ran_s, waited_s)
 
     def promote(self, batch: Batch, world: World, knob: float) -> tuple[I8, float]:
         """Let jobs that have waited for `knob` times their run go to the first queue.

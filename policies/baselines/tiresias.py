@@ -15,7 +15,7 @@ from sim.base.parameters import NotNegative, Positive
 from sim.engine.plan import Batch, Event, Plan, Preemption, WhenPreempted, World
 
 SPAN = 2.0**40
-"""Distance of the keys of two queues, beyond any time, s."""
+"""Distance of the keys of two queues, s."""
 
 
 @register("tiresias")
@@ -25,10 +25,10 @@ class Tiresias(Policy):
 
     Discretized 2D-LAS of Tiresias (Gu et al., *Tiresias: a GPU cluster manager for distributed deep
     learning*, NSDI 2019, §3; run_sim.py of its repository): a job begins in the first queue and
-    moves down one at each threshold. A job that waits stops running ones of lower queues, whole
-    gangs, without loss of work. Inside a queue go those that have run before, by their first start,
-    then by submission. No duration is known. Service is that of tasks × the most GPUs of any; on
-    clusters without GPUs, of tasks. Gittins indices and placement by profile are left out.
+    moves down one at each threshold. A gang that waits, or a job of one task, stops such ones of
+    lower queues, without loss of work; tasks of other jobs end by themselves. Inside a queue go
+    those that have run before, by first start, then by submission. No duration is known. Service is
+    that of tasks × the most GPUs of any; of tasks without GPUs. Gittins indices are left out.
 
     Attributes
     ----------
@@ -56,8 +56,7 @@ class Tiresias(Policy):
         plan.preemption = Preemption()
         plan.set_jobs(when_preempted=int(WhenPreempted.SUSPEND))
         memory = Served.before(world)
-        jobs = np.arange(len(memory.queue))
-        self._move(jobs, np.full(len(jobs), np.nan), memory, plan)
+        self._move(np.arange(len(memory.gpus)), memory.gpus * np.nan, memory, plan)
         return memory
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
@@ -75,6 +74,7 @@ class Tiresias(Policy):
         queue = memory.queue[jobs]
         since = np.where(np.isnan(start_s), SPAN / 2 + jobs, start_s)
         limit = np.array([*self.thresholds_gpu_s, np.inf])[queue] / memory.gpus[jobs]
-        level, bound = -queue.astype(np.float64), memory.before_s[jobs] + limit
-        key = queue * SPAN + since
-        plan.set_jobs(jobs, key=key, service_at=bound, preempt_level=level, preempts_below=level)
+        key, bound = queue * SPAN + since, memory.before_s[jobs] + limit
+        is_whole, level = memory.is_whole[jobs], -queue.astype(np.float64)
+        level, below = np.where(is_whole, level, np.inf), np.where(is_whole, level, -np.inf)
+        plan.set_jobs(jobs, key=key, service_at=bound, preempt_level=level, preempts_below=below)

@@ -16,7 +16,7 @@ from sim.cluster.default_times import with_default_times
 from sim.cluster.exclusive import exclusive_jobs, with_parts
 from sim.cluster.fits import check_fits, check_room
 from sim.engine.accounts import broken_account
-from sim.engine.allocation import allocated
+from sim.engine.allocation import allocated, provisioned
 from sim.engine.batches import Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
@@ -71,6 +71,7 @@ class Session:
     ) -> None:
         if record not in ("jobs", "tasks"):
             raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
+        cluster = provisioned(workload, cluster, policy)
         check_room(workload, cluster)
         check_fits(workload, cluster)
         self._original = workload
