@@ -16,8 +16,6 @@ pytestmark = pytest.mark.long
 FIFO = policies.build("fifo", fit="skip")
 PACKING = ("fifo", "best_fit", "gpu_packing", "dot_product", "fgd")
 SEEDS = range(4)
-TIRESIAS = policies.build("tiresias", thresholds_gpu_s=[7200.0, 144_000.0], promote_knob=2.0)
-POLICIES = (TIRESIAS, SensitiveFirst())
 
 
 def gang(name, submit_s, n, gpu, seconds, *, cpu=1.0, **speed):
@@ -50,25 +48,18 @@ def mean_jct_s(policy, cluster, **options):
     return np.array(means)
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize("per_worker", [1, 2, 4])
-def test_kernel_and_naive_simulator_agree(policy, per_worker):
+def test_kernel_and_naive_simulator_agree(per_worker):
+    assert same_in_both(SensitiveFirst(), per_worker) == 0
+
+
+def same_in_both(policy, per_worker):
+    """Check a run of gangs against the naive simulator; return the number of its stops."""
     options = {"jobs": 40, "every_s": 4000.0, "fast": 0.0, "per_worker": per_worker}
     workload = sim.synthesize("training", seed=per_worker, **options)
     cluster = gpus(*[(1, name, 4, 20) for name in ("k80", "p100", "v100")])
     run, _ = assert_same(workload, cluster, policy)
-    assert (len(run.stops) > 10) == (policy.name == "tiresias")
-
-
-@pytest.mark.slow
-def test_2d_las_has_shorter_mean_jct_than_fifo():
-    """Tiresias, §5: without any duration, against FIFO that passes over what does not fit."""
-    cluster = gpus((9, "v100", 4, 20))
-    policy = policies.build("tiresias", thresholds_gpu_s=[2 * 3600.0, 40 * 3600.0])
-    ours = mean_jct_s(policy, cluster, every_s=2500.0)
-    fifo = mean_jct_s(FIFO, cluster, every_s=2500.0)
-    assert (ours < fifo).all()
-    assert ours.mean() < 0.85 * fifo.mean()
+    return len(run.stops)
 
 
 def test_the_job_that_loses_most_on_slow_gpus_gets_the_fast_ones():

@@ -6,7 +6,7 @@ import pytest
 
 import policies
 import sim
-from tests.policies.test_peers import FIFO, gang, gpus, times
+from tests.policies.test_peers import FIFO, gang, gpus, mean_jct_s, same_in_both, times
 
 
 def tiresias(*thresholds_gpu_s, **options):
@@ -90,3 +90,21 @@ def test_a_second_promotion_counts_from_the_first():
     ran = times(jobs, gpus((1, "v100", 1, 8)), tiresias(10.0, promote_knob=2.0))
     assert (ran["a"], ran["b"]) == ((0, 75), (10, 85))
     assert [ran[f"s{t}"][0] for t in (41, 42, 43, 44, 45, 46, 47)] == [41, 46, 51, 56, 61, 85, 90]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("per_worker", [1, 2, 4])
+def test_kernel_and_naive_simulator_agree(per_worker):
+    policy = tiresias(7200.0, 144_000.0, promote_knob=2.0)
+    assert same_in_both(policy, per_worker) > 10
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_mean_jct_is_shorter_than_with_fifo():
+    """Tiresias, §5: without any duration, against FIFO that passes over what does not fit."""
+    cluster = gpus((9, "v100", 4, 20))
+    ours = mean_jct_s(tiresias(2 * 3600.0, 40 * 3600.0), cluster, every_s=2500.0)
+    fifo = mean_jct_s(FIFO, cluster, every_s=2500.0)
+    assert (ours < fifo).all()
+    assert ours.mean() < 0.85 * fifo.mean()
