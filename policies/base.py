@@ -42,6 +42,9 @@ class Policy:
         Preemption of running jobs, e.g. {by: priority}; None for none. Keys: by (priority, share,
         quota, or a column of jobs with levels), levels, in_queue, victims, when, grace_s
         (docs/preemption.md).
+    carbon : mapping or None
+        Carbon-aware provisioning (CAP), around any policy, e.g. {share: 0.2}: what runs at once is
+        capped, lower while electricity is dirty. Keys: share, horizon_s, bounds (docs/power.md).
     demands : {"declared", "true"}
         What tasks are allocated where the workload tells requests beside demands: what they
         request; or what they truly need, as of a scheduler that refines requests (DAGPS,
@@ -54,6 +57,7 @@ class Policy:
     fit: FitName = "strict"
     fit_resources: tuple[str, ...] = ()
     preemption: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    carbon: Mapping[str, Any] | None = field(default=None, kw_only=True)
     demands: Literal["declared", "true"] = field(default="declared", kw_only=True)
     reads: Literal["declared", "all"] = field(default="declared", kw_only=True)
 

@@ -63,7 +63,7 @@ LATER_COLUMN = "slowdown"
 OMITTED_COLUMNS = ("utility", "worth")
 OMITTED_METRICS = (
     *("outages_met", "slow_periods_met", "reservations_met"),
-    *("stops_mean", "work_lost_mean_s", "work_lost"),
+    *("stops_mean", "work_lost_mean_s", "work_lost", "utilization_used"),
 )
 LATER_OF = ("policy=fifo", "policy=easy", "policy=las", "policy=jockey")
 """Metrics and columns of jobs added later, and the cells whose digest of these is one, but for

@@ -1,1 +1,1 @@
-"""Published policies for clusters of several kinds of machines, as baselines."""
+"""Published policies for clusters of GPUs, of several kinds of machines, as baselines."""

@@ -14,6 +14,7 @@ from sim.cluster.quotas import QuotaTree, quota_tree
 from sim.cluster.sizing import queue_shares
 from sim.cluster.speeds import class_speeds
 from sim.engine.plan import Fit, Plan, World
+from sim.engine.session import views_before
 from sim.result import Result
 
 SLACK = 1e-9
@@ -193,7 +194,8 @@ def plan_of(result: Result) -> Plan:
     """Return the plan before the run."""
     c = result.allocated
     plan = Plan(len(c.job_submit), len(c.stage_job), len(c.task_duration))
-    result.policy.begin(World(c, result.cluster, result.seed, {}), plan)
+    views = views_before(c, result.cluster)
+    result.policy.begin(World(c, result.cluster, result.seed, views), plan)
     return plan
 
 

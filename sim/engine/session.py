@@ -9,14 +9,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4
+from sim.base.arrays import I4
 from sim.base.errors import AccountError, DeadlockError, InputError, PolicyError
 from sim.cluster.cluster import Cluster
 from sim.cluster.default_times import with_default_times
 from sim.cluster.exclusive import exclusive_jobs, with_parts
 from sim.cluster.fits import check_fits, check_room
 from sim.engine.accounts import broken_account
-from sim.engine.allocation import allocated
+from sim.engine.allocation import allocated, provisioned
 from sim.engine.batches import Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
@@ -26,6 +26,7 @@ from sim.engine.layout import lay_out
 from sim.engine.layout.tasks import update_tasks
 from sim.engine.plan import Batch, Event, Plan, Scheduler, State, World, seen_by
 from sim.engine.record import LimitsSet, Run
+from sim.workload.columns import Columns
 from sim.workload.workload import Workload
 
 
@@ -71,6 +72,7 @@ class Session:
     ) -> None:
         if record not in ("jobs", "tasks"):
             raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
+        cluster = provisioned(workload, cluster, policy)
         check_room(workload, cluster)
         check_fits(workload, cluster)
         self._original = workload
@@ -170,11 +172,7 @@ def begin_run(
     columns = with_default_times(allocated(workload, cluster, policy), cluster).columns
     plan = Plan(len(columns.job_submit), len(columns.stage_job), columns.n_tasks)
     # the live views need the kernel's arrays, which need the filled plan: views come first
-    views = _views(columns.job_submit, len(columns.stage_job))
-    takes_whole = bool(exclusive_jobs(columns, cluster).any())
-    shape = (len(columns.job_submit) if takes_whole else 1, len(columns.resources) + takes_whole)
-    views["whole"] = np.zeros(shape, dtype=np.int64)
-    views["free"] = np.zeros((cluster.n_machines, len(cluster.resources) + takes_whole), np.int64)
+    views = views_before(columns, cluster)
     whole = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
     world = seen_by(policy, whole)
     plan.pinned = state
@@ -240,7 +238,9 @@ def _checked_deferred(deferred: Event, can_defer: bool) -> int:
     return int(deferred)
 
 
-def _views(submit: F8, n_stages: int) -> dict[str, NDArray[Any]]:
+def views_before(columns: Columns, cluster: Cluster) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a world's views (`World.view`), in which nothing has happened."""
+    submit, n_stages = columns.job_submit, len(columns.stage_job)
     n_jobs = len(submit)
     tasks = ("left", "running", "started", "done")
     counts = {name: np.zeros(n_jobs, dtype=np.int32) for name in tasks}
@@ -251,7 +251,11 @@ def _views(submit: F8, n_stages: int) -> dict[str, NDArray[Any]]:
     stages = {"stage_left": stage_left, "stage_done_work": np.zeros(n_stages)}
     stages["stage_started"] = np.zeros(n_stages, dtype=np.int32)
     flags = {"failed": np.zeros(n_jobs, np.int8), "turn": np.full(n_jobs, -1, np.int32)}
-    return counts | times | sums | stages | flags
+    takes_whole = bool(exclusive_jobs(columns, cluster).any())
+    shape = (n_jobs if takes_whole else 1, len(columns.resources) + takes_whole)
+    free = np.zeros((cluster.n_machines, len(cluster.resources) + takes_whole), np.int64)
+    room = {"whole": np.zeros(shape, dtype=np.int64), "free": free}
+    return counts | times | sums | stages | flags | room
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

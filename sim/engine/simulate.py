@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from sim.cluster.cluster import Cluster
+from sim.engine.allocation import provisioned
 from sim.engine.kernels.run import bind_variant
 from sim.engine.plan import Scheduler, State
 from sim.engine.record import Run
@@ -37,10 +38,12 @@ def _alternate(session: Session, policy: Scheduler) -> None:
 
 def variant(workload: Workload, cluster: Cluster, policy: Scheduler) -> frozenset[str]:
     """Return the features of the event loop that such runs compile and use."""
+    cluster = provisioned(workload, cluster, policy)
     return begin_run(workload, cluster, policy, 0, record_tasks=True).features
 
 
 def compile_ahead(workload: Workload, cluster: Cluster, policy: Scheduler) -> None:
     """Compile or load all kernels of such a run, and run nothing."""
+    cluster = provisioned(workload, cluster, policy)
     opened = begin_run(workload, cluster, policy, 0, record_tasks=True)
     bind_variant(opened.features, opened.arrays, np.zeros(0, dtype=np.int32))

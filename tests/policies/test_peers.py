@@ -7,7 +7,7 @@ import pytest
 
 import policies
 import sim
-from tests.policies.peers import SensitiveFirst, TwoDimensionalLas
+from tests.policies.peers import SensitiveFirst
 from tests.policies.small import job
 from tests.sim.engine.test_kernel import assert_same
 
@@ -16,7 +16,6 @@ pytestmark = pytest.mark.long
 FIFO = policies.build("fifo", fit="skip")
 PACKING = ("fifo", "best_fit", "gpu_packing", "dot_product", "fgd")
 SEEDS = range(4)
-POLICIES = (TwoDimensionalLas(thresholds_gpu_s=(7200.0, 144_000.0)), SensitiveFirst())
 
 
 def gang(name, submit_s, n, gpu, seconds, *, cpu=1.0, **speed):
@@ -49,57 +48,18 @@ def mean_jct_s(policy, cluster, **options):
     return np.array(means)
 
 
-def test_2d_las_by_hand():
-    """One machine of 4 GPUs; a job leaves the first queue after 40 GPU s.
-
-    a, a gang of two workers of 2 GPUs, has had 4 · 10 = 40 GPU s at 10: it stops as a whole, and b
-    starts, on 4 GPUs. At 15 b ends with 20 GPU s; c, on 1 GPU, comes before a. It has had 30 GPU s
-    when it ends at 45, where 1 GPU for 30 s would have been beyond a's 10 s of time. Then a has 20
-    of 30 s left.
-    """
-    jobs = [gang("a", 0, 2, 2, 30.0), gang("b", 2, 1, 4, 5.0), gang("c", 3, 1, 1, 30.0)]
-    machine = gpus((1, "v100", 4, 8))
-    policy = TwoDimensionalLas(thresholds_gpu_s=(40.0,))
-    assert times(jobs, machine, policy) == {"a": (0, 65), "b": (10, 15), "c": (15, 45)}
-    stops = sim.simulate(sim.Workload.from_jobs(jobs), machine, policy).stops.to_pydict()
-    assert (stops["job_id"], stops["stop_s"]) == (["a", "a"], [10, 10])
-    assert times(jobs, machine, FIFO) == {"a": (0, 30), "b": (30, 35), "c": (35, 65)}
-
-
-def test_2d_las_moves_jobs_down_queue_by_queue():
-    """Two GPUs; jobs of both leave the first queue after 5 s of run, and the second after 15 s.
-
-    a has been in the second queue since 5 when b comes at 7 and stops it. At 12 b is in the second
-    queue, too, where nobody stops anybody; at 22 it is in the third, and a stops it. From 30 on a
-    is in the third queue as well; it ends at 35, after 7 and 13 s, and b, with 5 s left, at 40.
-    """
-    jobs = [gang("a", 0, 2, 1, 20.0), gang("b", 7, 1, 2, 20.0)]
-    policy = TwoDimensionalLas(thresholds_gpu_s=(10.0, 30.0))
-    workload, machine = sim.Workload.from_jobs(jobs), gpus((1, "v100", 2, 8))
-    assert times(jobs, machine, policy) == {"a": (0, 35), "b": (7, 40)}
-    stops = sim.simulate(workload, machine, policy).stops.to_pydict()
-    assert (stops["job_id"], stops["stop_s"]) == (["a", "a", "b"], [7, 7, 22])
-
-
-@pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize("per_worker", [1, 2, 4])
-def test_kernel_and_naive_simulator_agree(policy, per_worker):
+def test_kernel_and_naive_simulator_agree(per_worker):
+    assert same_in_both(SensitiveFirst(), per_worker) == 0
+
+
+def same_in_both(policy, per_worker):
+    """Check a run of gangs against the naive simulator; return the number of its stops."""
     options = {"jobs": 40, "every_s": 4000.0, "fast": 0.0, "per_worker": per_worker}
     workload = sim.synthesize("training", seed=per_worker, **options)
     cluster = gpus(*[(1, name, 4, 20) for name in ("k80", "p100", "v100")])
     run, _ = assert_same(workload, cluster, policy)
-    assert (len(run.stops) > 10) == isinstance(policy, TwoDimensionalLas)
-
-
-@pytest.mark.slow
-def test_2d_las_has_shorter_mean_jct_than_fifo():
-    """Tiresias, §5: without any duration, against FIFO that passes over what does not fit."""
-    cluster = gpus((9, "v100", 4, 20))
-    policy = TwoDimensionalLas(thresholds_gpu_s=(2 * 3600.0, 40 * 3600.0))
-    ours = mean_jct_s(policy, cluster, every_s=2500.0)
-    fifo = mean_jct_s(FIFO, cluster, every_s=2500.0)
-    assert (ours < fifo).all()
-    assert ours.mean() < 0.85 * fifo.mean()
+    return len(run.stops)
 
 
 def test_the_job_that_loses_most_on_slow_gpus_gets_the_fast_ones():

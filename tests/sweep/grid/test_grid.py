@@ -45,7 +45,7 @@ def test_a_policys_parameter_applies_where_it_exists(trace: list[str]) -> None:
     assert labels(built, "policy", "policy.queues") == [("fifo", None), ("las", 5), ("las", 10)]
     assert built.cells[1].policy["params"]["queues"] == 5
     assert built.cells[0].policy["params"].keys() == {
-        *("fit", "fit_resources", "preemption", "demands", "reads")
+        *("fit", "fit_resources", "preemption", "carbon", "demands", "reads")
     }
 
 
@@ -142,6 +142,7 @@ def test_a_users_policy_by_module(tmp_path: Path, trace: list[str]) -> None:
             "fit": "strict",
             "fit_resources": [],
             "preemption": None,
+            "carbon": None,
             "demands": "declared",
             "reads": "declared",
             "transform": 3.0,

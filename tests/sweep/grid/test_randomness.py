@@ -17,7 +17,8 @@ from tests.sweep.small import request, write_workload
 
 FIXED = (
     "conservative", "dagps", "drf", "easy", "fair", "fifo", "las", "ljf",
-    "multifactor_conservative", "multifactor_easy", "priority", "sjf", "srpt", "tetris", "tez",
+    "multifactor_conservative", "multifactor_easy", "priority", "scored", "sjf", "srpt", "tetris",
+    "tez",
 )  # fmt: skip
 RIGID = [name for name in policies.names() if policies.spec(name).rigid_jobs]
 
