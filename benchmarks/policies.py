@@ -44,10 +44,8 @@ ROUNDS, MAX_CELL_S = 4, 20.0
 """Rounds; a policy whose cell takes longer than `MAX_CELL_S` has one, after its preparation."""
 REFUSALS = ("InputError", "PolicyError")
 """Types of errors that say what a workload lacks."""
-LIMITS = {"dagps": 15.0, "linear": 40.0, "scored": 10.0, "tiresias": 25.0, "wserpt": 20.0}
+LIMITS = {"dagps": 15.0, "wserpt": 20.0}
 LIMIT = 5.0
-"""Largest multiples: of those that act in Python at each arrival and end, or preempt, and of
-others."""
 
 Multiples = dict[str, dict[str, float]]
 """Multiples by policy and workload."""
