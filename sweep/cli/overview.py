@@ -131,7 +131,10 @@ def overview(words: Sequence[str] = ()) -> str:
     topics = [word for word in rest if not word.startswith("-") and "=" not in word]
     for topic in topics:
         if topic not in TOPICS:
-            raise InputError(unknown("topic of --help", topic, TOPICS), rule="unknown topic")
+            text = unknown("topic of --help", topic, TOPICS)
+            groups = [group for group in _PARAMETERS if topic in options.names(group)]
+            text += "".join(f"; --help {group}={topic} has its parameters" for group in groups)
+            raise InputError(text, rule="unknown topic")
     if topics:
         lines = [line for topic in topics for line in _TEXTS.get(topic, list)()]
         groups = dict.fromkeys(group for topic in topics for group in _GROUPS.get(topic, ()))

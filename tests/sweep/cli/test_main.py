@@ -52,6 +52,7 @@ def test_help_shows_every_option_by_topic(fake: Command) -> None:
     assert "unknown topic of --help 'polices'; did you mean 'policies'" in (
         fake.bare("--help", "polices").err
     )
+    assert "; --help trace=table has its parameters" in fake.bare("--help", "table").err
 
 
 def test_traces_that_need_files_are_marked(fake: Command) -> None:
