@@ -82,9 +82,12 @@ def _first(code: I8, time_us: F8, rows: Mask, n: int) -> tuple[F8, I8]:
 def _last(code: I8, time_us: F8, values: F8, n: int) -> F8:
     """Return the last known value of each instance."""
     rows = np.flatnonzero(~np.isnan(values))
-    rows = rows[np.argsort(np.nan_to_num(time_us[rows], nan=np.inf), kind="stable")]
+    rows = rows[np.lexsort((np.nan_to_num(time_us[rows], nan=np.inf), code[rows]))]
+    is_last = np.ones(len(rows), dtype=bool)
+    is_last[:-1] = code[rows][1:] != code[rows][:-1]
+    rows = rows[is_last]
     last = np.full(n, np.nan)
-    last[code[rows]] = values[rows]  # the last of repeated indices counts
+    last[code[rows]] = values[rows]
     return last
 
 
