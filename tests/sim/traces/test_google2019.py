@@ -27,15 +27,15 @@ def naive(events: list[dict[str, Any]]) -> dict[str, tuple[float, ...]]:
         submit = start = end = math.nan
         spans, since, cpus = [], None, math.nan
         for e in own:
-            at, kind = int(e["time"]) / SECOND, int(e["type"])
+            now, kind = int(e["time"]) / SECOND, int(e["type"])
             if kind == 0 and math.isnan(submit):
-                submit = at
+                submit = now
             if kind == 3:
-                start, since = (at if math.isnan(start) else start), at
+                start, since = (now if math.isnan(start) else start), now
             elif kind in ENDS:
                 if since is not None:
-                    spans.append(at - since)
-                    end = at
+                    spans.append(now - since)
+                    end = now
                 since = None
         in_turn = [e for e in events if e["instance_index"] == index]
         for e in sorted(in_turn, key=lambda e: int(e["time"])):

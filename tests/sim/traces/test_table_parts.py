@@ -64,12 +64,12 @@ def test_a_job_of_which_all_rows_are_left_out_counts_once(tmp_path):
     assert w.n_jobs == 1
 
 
-@pytest.mark.parametrize(("gang", "least"), [(True, 5), (False, 0)])
-def test_rows_without_waits_are_a_gang(tmp_path, gang, least):
+@pytest.mark.parametrize(("gang", "min_tasks"), [(True, 5), (False, 0)])
+def test_rows_without_waits_are_a_gang(tmp_path, gang, min_tasks):
     text = "job_id,part_of,submit_s,run_s,workers,cpus,gpus\nps,j,0,9,2,4,0\nw,j,0,7,3,4,1\n"
     w = read_both(tmp_path, text, gang=gang)
     assert stages(w, "demand_cpu", "demand_gpu") == [(2, 4.0, 0.0), (3, 4.0, 1.0)]
-    assert w.jobs["min_tasks"].to_pylist() == [least]
+    assert w.jobs["min_tasks"].to_pylist() == [min_tasks]
     assert w.tasks["duration_s"].to_pylist() == [9.0, 9.0, 7.0, 7.0, 7.0]
 
 
