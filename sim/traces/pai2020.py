@@ -7,6 +7,7 @@ wild: workload analysis and scheduling in large-scale heterogeneous GPU clusters
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -16,7 +17,15 @@ import pyarrow.compute as pc
 
 from sim.base.errors import InputError
 from sim.base.parameters import checked
-from sim.base.reading import OnBadRow, no_job_left
+from sim.base.reading import (
+    BadRows,
+    Field,
+    Layout,
+    OnBadRow,
+    no_job_left,
+    open_text,
+    read_columns,
+)
 from sim.traces.table.build import Options, build_workload, report_of
 from sim.traces.table.columns import Columns
 from sim.traces.table.csv_rows import read_csv
@@ -24,12 +33,14 @@ from sim.traces.table.raw import RawTable, to_log
 from sim.workload.workload import Workload
 
 TASKS, JOBS = "pai_task_table.csv", "pai_job_table.csv"
+MACHINES = "pai_machine_spec.csv"
 HEADERS: Final = {
     TASKS: (
         "job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu",
         "plan_mem", "plan_gpu", "gpu_type",
     ),
     JOBS: ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
+    MACHINES: ("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"),
 }  # fmt: skip
 """Columns of the files, which have no header line."""
 _OF_TASKS: Columns = {
@@ -107,6 +118,50 @@ def read(
     options = Options(state == "completed", "workers", "worker", gang, "submit")
     workload = build_workload(files[TASKS], log, tasks.bad, report, options)
     return workload.with_meta({"name": "pai2020"})
+
+
+@checked
+def cluster(
+    path: str | os.PathLike[str],
+    *,
+    begin_s: float = 0.0,
+    on_bad_row: OnBadRow = "error",
+    state: Literal["all", "completed"] = "all",
+    gang: bool = True,
+    models: bool = False,
+) -> dict[str, Any]:
+    """Return the machines of ``pai_machine_spec.csv`` as options (``cluster=from_trace``).
+
+    A class is a model of GPU. The machines are there all the time, and for all jobs.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+    on_bad_row : {"error", "skip"}
+        Machines with invalid values: raise, or leave out.
+    begin_s, state, gang, models
+        Of no effect.
+
+    Raises
+    ------
+    InputError
+        "missing file", and with line and rule those of `sim.base.reading.read_blocks`.
+    """
+    file, bad = _file(path, MACHINES), BadRows()
+    fields = {name: Field("number", required=True) for name in HEADERS[MACHINES][2:]}
+    fields |= {"gpu_type": Field(required=True), "cap_gpu": Field("whole", required=True)}
+    with open_text(file) as stream:
+        rows = read_columns(file, stream, Layout(HEADERS[MACHINES]), fields, on_bad_row, bad)
+    amounts = zip(*(rows[name].tolist() for name in HEADERS[MACHINES][2:]), strict=True)
+    kinds = Counter(zip(rows["gpu_type"].to_pylist(), amounts, strict=True))
+    if not kinds:
+        raise no_job_left(file, bad)
+    shape = []
+    for (model, (cpu, mem, gpu)), count in sorted(kinds.items()):
+        kind = {"class": model, "count": count, "cpu": cpu, "mem": mem}
+        shape.append(kind | ({"devices": {"gpu": int(gpu)}} if gpu else {}))
+    return {"shape": shape, "count": 1}
 
 
 def _file(path: str | os.PathLike[str], name: str) -> Path:

@@ -8,28 +8,37 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from sim.base.errors import InputError
 from sim.base.parameters import checked
 from sim.base.reading import (
     BadLineError,
     BadRows,
+    Field,
+    Layout,
     OnBadRow,
     check_text,
+    first_line,
     handle_bad_line,
     json_field,
     json_records,
     no_job_left,
+    open_text,
+    read_columns,
 )
 from sim.traces.table.build import Options, build_workload, report_of
 from sim.traces.table.raw import RawTable, to_log
 from sim.traces.table.tasks import Tasks
 from sim.workload.workload import Workload
 
+MACHINES = "cluster_machine_list"
 _TEXTS = {"job_id": "jobid", "user": "user", "queue": "vc", "state": "status"}
 _TIMES = ("submit_s", "start_s", "end_s")
 _COLUMNS = {
@@ -104,6 +113,53 @@ def read(
     log = to_log(path, raw, {"run_s": "s"}, zone, {}, noticed)
     options = Options(state == "completed", tasks, "worker", True, "submit")
     return build_workload(path, log, bad, report, options).with_meta({"name": "philly"})
+
+
+@checked
+def cluster(
+    path: str | os.PathLike[str],
+    *,
+    begin_s: float = 0.0,
+    on_bad_row: OnBadRow = "error",
+    state: Literal["all", "completed"] = "all",
+    tasks: Tasks | None = None,
+    zone: str | None = None,
+) -> dict[str, Any]:
+    """Return the machines of ``cluster_machine_list`` as options (``cluster=from_trace``).
+
+    A class is a size of GPU memory, as the trace does not tell the models.
+
+    Parameters
+    ----------
+    path : path-like
+        ``cluster_job_log``, beside which the list lies.
+    on_bad_row : {"error", "skip"}
+        Machines with invalid values: raise, or leave out.
+    begin_s, state, tasks, zone
+        Of no effect.
+
+    Raises
+    ------
+    InputError
+        "missing file", and with line and rule those of `sim.base.reading.read_blocks`.
+    """
+    file, bad = Path(path).with_name(MACHINES), BadRows()
+    if not file.is_file():
+        text = f"there is no {MACHINES} beside {Path(path).name}"
+        raise InputError(text, file=file, rule="missing file")
+    has_header = not first_line(file).split(",")[-1].strip()[:1].isdigit()
+    layout = Layout(("machine", "gpus", "memory"), skip_lines=int(has_header))
+    fields = {"gpus": Field("whole", required=True, low=1), "memory": Field(required=True)}
+    with open_text(file) as stream:
+        rows = read_columns(file, stream, layout, fields, on_bad_row, bad)
+    kinds = Counter(zip(rows["memory"].to_pylist(), rows["gpus"].tolist(), strict=True))
+    if not kinds:
+        raise no_job_left(file, bad)
+    shape = [
+        {"class": memory.strip(), "count": count, "devices": {"gpu": int(gpus)}}
+        for (memory, gpus), count in sorted(kinds.items())
+    ]
+    return {"shape": shape, "count": 1}
 
 
 def _parse(record: Any, notice: Notice) -> dict[str, Any]:

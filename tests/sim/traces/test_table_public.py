@@ -253,6 +253,22 @@ def test_philly(tmp_path):
     assert load("philly", tmp_path / "cluster_job_log", on_bad_row="skip").n_jobs == 2
 
 
+@pytest.mark.parametrize("head", ["", "machineId,number of GPUs, single GPU mem\n"])
+def test_philly_tells_its_machines(tmp_path, head):
+    log = tmp_path / "cluster_job_log"
+    with pytest.raises(sim.InputError, match="there is no cluster_machine_list beside"):
+        sim.traces.cluster_of("philly", log)
+    rows = "m1,8, 24GB\nm2,2, 12GB\nm3,8, 24GB\n"
+    (tmp_path / "cluster_machine_list").write_text(head + rows)
+    assert sim.traces.cluster_of("philly", log, state="all") == {
+        "shape": [
+            {"class": "12GB", "count": 1, "devices": {"gpu": 2}},
+            {"class": "24GB", "count": 2, "devices": {"gpu": 8}},
+        ],
+        "count": 1,
+    }
+
+
 PAI = {
     "pai_job_table.csv": (
         "a,i1,u1,Terminated,100.0,300.0\nb,i2,u2,Failed,150.0,260.0\nc,i3,u2,Waiting,160.0,\n"
@@ -293,6 +309,22 @@ def test_pai_2020_joins_jobs_and_roles(tmp_path):
     (tmp_path / "pai_job_table.csv").unlink()
     with pytest.raises(sim.InputError, match=r"has no pai_job_table\.csv"):
         load("pai2020", tmp_path)
+
+
+def test_pai_2020_tells_its_machines(tmp_path):
+    rows = "m1,T4,96,512,2\nm2,CPU,96,512,0\nm3,T4,96,512,2\nm4,T4,96,384,2\n"
+    (tmp_path / "pai_machine_spec.csv").write_text(rows)
+    assert sim.traces.cluster_of("pai2020", tmp_path, models=True) == {
+        "shape": [
+            {"class": "CPU", "count": 1, "cpu": 96, "mem": 512},
+            {"class": "T4", "count": 1, "cpu": 96, "mem": 384, "devices": {"gpu": 2}},
+            {"class": "T4", "count": 2, "cpu": 96, "mem": 512, "devices": {"gpu": 2}},
+        ],
+        "count": 1,
+    }
+    (tmp_path / "pai_machine_spec.csv").write_text("m1,T4,many,512,2\n")
+    with pytest.raises(sim.InputError, match="cap_cpu"):
+        sim.traces.cluster_of("pai2020", tmp_path)
 
 
 SECOND = 1_000_000
