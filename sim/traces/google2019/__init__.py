@@ -31,10 +31,11 @@ def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Wor
     """Read events: a collection is a job, its instances are tasks.
 
     A task runs as long as all its runs together, from SCHEDULE to EVICT, FAIL, FINISH, KILL or
-    LOST; the gaps between them are left out. It demands its last request: ``cpu`` and ``mem``, both
-    as shares of the largest machine, so ``cluster=fractions``. Instances of alloc sets are left
-    out. Tasks need not start together. A job waits for the jobs after which it is to start
-    (``start_after_collection_ids``). Its priority is Borg's; the user is a hash.
+    LOST, or to the next SUBMIT if that is missing; the gaps between them are left out. It demands
+    its last request: ``cpu`` and ``mem``, both as shares of the largest machine, so
+    ``cluster=fractions``. Instances of alloc sets are left out. Tasks need not start together. A
+    job waits for the jobs after which it is to start (``start_after_collection_ids``). Its priority
+    is Borg's; the user is a hash.
 
     Parameters
     ----------
@@ -48,9 +49,9 @@ def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Wor
     Returns
     -------
     Workload
-        ``meta["report"]`` counts by rule ``dropped`` (instances that never started, still ran, or
-        without a submission) and ``noticed`` (started before the trace began: run time from then;
-        several runs).
+        ``meta["report"]`` counts by rule ``dropped`` (instances that never started, or still ran or
+        waited to run again when the log ended) and ``noticed`` (started before the trace began: run
+        time from then; several runs, or one without an end).
 
     Raises
     ------

@@ -13,7 +13,7 @@ from sim.base.distinct import number_by_appearance
 from sim.base.reading import count_rule
 from sim.traces.google2019.events import Events
 
-SUBMIT, SCHEDULE = 0, 3
+SUBMIT, QUEUE, ENABLE, SCHEDULE = range(4)
 ENDS = (4, 5, 6, 7, 8)
 """EVICT, FAIL, FINISH, KILL and LOST."""
 FROM_BEFORE = "instances that ran when the trace began: run time from then"
@@ -49,34 +49,37 @@ def lives_of(events: Events, noticed: dict[str, int]) -> Lives:
     n, numbers = len(first), events.numbers
     time_us, kind = numbers["time"], numbers["type"]
     time_us = np.where(time_us >= _NEVER_US, np.nan, time_us)
-    submit_us, n_submits = _first(code, time_us, kind == SUBMIT, n)
-    start_us, n_starts = _first(code, time_us, kind == SCHEDULE, n)
-    run_us, end_us, n_runs, runs_on = _runs(code, time_us, kind, n)
+    submit_us = _first(code, time_us, np.isin(kind, (SUBMIT, QUEUE, ENABLE)), n)
+    runs = _runs(code, time_us, kind, n)
+    first_us = _first(code, time_us, kind == SCHEDULE, n)
+    start_us = np.where(runs.n > 0, runs.start_us, first_us)
     count_rule(noticed, FROM_BEFORE, start_us == 0)
     count_rule(noticed, WAITED_BEFORE, (submit_us == 0) & (start_us > 0))
-    count_rule(noticed, "instances of several runs: run times added", n_runs > 1)
-    count_rule(noticed, "instances without a submission", (n_submits == 0) & (n_starts > 0))
-    submit_us = np.where(np.isnan(submit_us), start_us, submit_us)
-    is_known = (n_runs > 0) & ~runs_on
+    count_rule(noticed, "instances of several runs: run times added", runs.n > 1)
+    count_rule(noticed, "runs without an end: until the next submission", runs.is_implied)
+    no_submission = np.isnan(submit_us) & ~np.isnan(start_us)
+    count_rule(noticed, "instances without a submission: when they started", no_submission)
+    submit_us = np.where(no_submission, start_us, submit_us)
+    is_known = (runs.n > 0) & ~runs.goes_on
     return Lives(
         collection=ids[0].take(pa.array(first)),
         index=ids[1].take(pa.array(first)),
         kind=_last(code, time_us, numbers["collection_type"], n),
         submit_us=submit_us,
         start_us=start_us,
-        end_us=np.where(is_known & (n_runs == 1), end_us, np.nan),
-        run_s=np.where(is_known & (n_runs > 1), run_us / 1e6, np.nan),
+        end_us=np.where(is_known & (runs.n == 1), runs.end_us, np.nan),
+        run_s=np.where(is_known & (runs.n > 1), runs.run_us / 1e6, np.nan),
         cpus=_last(code, time_us, numbers["resource_request.cpus"], n),
         memory=_last(code, time_us, numbers["resource_request.memory"], n),
         priority=_last(code, time_us, numbers["priority"], n),
     )
 
 
-def _first(code: I8, time_us: F8, rows: Mask, n: int) -> tuple[F8, I8]:
-    """Return the first time of some events of each instance, and how many there are."""
+def _first(code: I8, time_us: F8, rows: Mask, n: int) -> F8:
+    """Return the first time of some events of each instance."""
     first = np.full(n, np.nan)
     np.fmin.at(first, code[rows], time_us[rows])
-    return first, np.bincount(code[rows], minlength=n)
+    return first
 
 
 def _last(code: I8, time_us: F8, values: F8, n: int) -> F8:
@@ -91,25 +94,45 @@ def _last(code: I8, time_us: F8, values: F8, n: int) -> F8:
     return last
 
 
-def _runs(code: I8, time_us: F8, kind: F8, n: int) -> tuple[F8, F8, I8, Mask]:
-    """Return the time in all runs of each instance, µs, the last end, their number; who runs on.
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Runs of each instance: first start, last end, time in all, their number.
 
-    A run begins with SCHEDULE and ends with the next end; an end without a begin is none.
+    `goes_on` marks instances that run, or wait to run again, at last; `is_implied` the runs, in any
+    order, that end with a submission.
     """
-    is_start, is_end = kind == SCHEDULE, np.isin(kind, ENDS)
-    rows = np.flatnonzero((is_start | is_end) & ~np.isnan(time_us))
-    # at one time an instance ends before it starts anew
-    rows = rows[np.lexsort((rows, is_start[rows], time_us[rows], code[rows]))]
-    own, at_us, starts = code[rows], time_us[rows], is_start[rows]
+
+    start_us: F8
+    end_us: F8
+    run_us: F8
+    n: I8
+    goes_on: Mask
+    is_implied: Mask
+
+
+def _runs(code: I8, time_us: F8, kind: F8, n: int) -> _Runs:
+    """Return the runs: from SCHEDULE to the next end, or submission. Other ends are none."""
+    is_start, is_submit = kind == SCHEDULE, kind == SUBMIT
+    rows = np.flatnonzero((is_start | is_submit | np.isin(kind, ENDS)) & ~np.isnan(time_us))
+    # of one time, an instance ends before it starts anew
+    rows = rows[np.lexsort((is_submit[rows], is_start[rows], time_us[rows], code[rows]))]
+    own, now_us, starts = code[rows], time_us[rows], is_start[rows]
     follows = own[1:] == own[:-1]
     is_run = np.zeros(len(rows), dtype=bool)
     is_run[1:] = follows & starts[:-1] & ~starts[1:]
-    spans = np.diff(at_us, prepend=0.0)
+    spans = np.diff(now_us, prepend=0.0)
     is_last = np.ones(len(rows), dtype=bool)
     is_last[:-1] = ~follows
-    run_us = np.bincount(own[is_run], spans[is_run], n).astype(np.float64)
-    end_us = np.full(n, np.nan)
-    np.fmax.at(end_us, own[is_run], at_us[is_run])
-    runs_on = np.bincount(own[is_last & starts], minlength=n) > 0
     n_runs = np.bincount(own[is_run], minlength=n).astype(np.int64)
-    return run_us, end_us, n_runs, runs_on
+    again = is_submit[rows] & (n_runs[own] > 0)
+    start_us, end_us = np.full(n, np.nan), np.full(n, np.nan)
+    np.fmin.at(start_us, own[is_run], (now_us - spans)[is_run])
+    np.fmax.at(end_us, own[is_run], now_us[is_run])
+    return _Runs(
+        start_us=start_us,
+        end_us=end_us,
+        run_us=np.bincount(own[is_run], spans[is_run], n).astype(np.float64),
+        n=n_runs,
+        goes_on=np.bincount(own[is_last & (starts | again)], minlength=n) > 0,
+        is_implied=is_run & is_submit[rows],
+    )

@@ -23,24 +23,27 @@ def naive(events: list[dict[str, Any]]) -> dict[str, tuple[float, ...]]:
     lives = {}
     for index in dict.fromkeys(e["instance_index"] for e in events):
         own = [e for e in events if e["instance_index"] == index]
-        own.sort(key=lambda e: (int(e["time"]), e["type"] == "3"))
-        submit = start = end = math.nan
-        spans, since, cpus = [], None, math.nan
+        own.sort(key=lambda e: (int(e["time"]), e["type"] == "3", e["type"] == "0"))
+        submit = start = end = first = cpus = math.nan
+        spans, since, waits = [], None, False
         for e in own:
             now, kind = int(e["time"]) / SECOND, int(e["type"])
-            if kind == 0 and math.isnan(submit):
-                submit = now
+            submit = now if kind in (0, 1, 2) and math.isnan(submit) else submit
             if kind == 3:
-                start, since = (now if math.isnan(start) else start), now
-            elif kind in ENDS:
+                first = now if math.isnan(first) else first
+                since = now
+            elif kind in ENDS or kind == 0:
                 if since is not None:
+                    start = start if spans else since
                     spans.append(now - since)
                     end = now
                 since = None
+            waits = kind == 0 if kind in ENDS or kind in (0, 3) else waits
         in_turn = [e for e in events if e["instance_index"] == index]
         for e in sorted(in_turn, key=lambda e: int(e["time"])):
             cpus = e["resource_request"]["cpus"] if e["resource_request"] else cpus
-        is_over = bool(spans) and since is None
+        is_over = bool(spans) and since is None and not waits
+        start = start if spans else first
         lives[index] = (
             start if math.isnan(submit) else submit,
             start,
@@ -57,7 +60,7 @@ def test_lives_are_those_of_a_plain_loop(tmp_path):
     for _ in range(60):
         events = [
             event(
-                int(rng.choice([0, 2, 3, 3, 4, 6, 7, 8])), int(rng.integers(0, 9)),
+                int(rng.choice([0, 1, 2, 3, 3, 4, 6, 7, 8])), int(rng.integers(0, 9)),
                 int(rng.integers(0, 3)), resource_request={"cpus": float(rng.integers(1, 9)) / 8}
                 if rng.random() < 0.7 else None,
             )
