@@ -50,6 +50,7 @@ from tests.sim.traces.test_kueue_site import SITE as KUEUE
 from tests.sim.traces.test_ray import actor, seven
 from tests.sim.traces.test_ray import task as task_of_ray
 from tests.sim.traces.test_slurm_site import FILES as SITE_FILES
+from tests.sim.traces.test_table_public import EVENTS, PAI, attempt, philly
 from tests.sweep.small import keys_kept
 
 BETWEEN = b"\x1e"
@@ -138,6 +139,12 @@ def _tables(content: bytes, folder: Path) -> object:
     (folder / JOBS).write_bytes(first)
     (folder / EDGES).write_bytes(second)
     return sim.read_trace("bqetl", folder, rounds=1)
+
+
+def _pai(content: bytes, folder: Path) -> object:
+    for name, part in zip(PAI, content.split(BETWEEN), strict=False):
+        (folder / name).write_bytes(part)
+    return sim.read_trace("pai2020", folder)
 
 
 def _site(content: bytes, folder: Path) -> object:
@@ -489,6 +496,10 @@ TARGETS: dict[str, Target] = {
                 {"submit_s": [5, 7], "run_s": [60.0, None], "cpus": [1, 2], "end_s": [99, 100]}
             ),
             _parquet({"submit_s": ["2026-03-01 09:30:00"], "run_s": ["0:01:00"], "user": ["ann"]}),
+            _lines(
+                "job_id,part_of,submit_s,run_s,wait_s,cpus,workers,depends_on",
+                *("a,w1,5,60,1,1,1,", "b,w1,6,60,,2,3,a", "c,w1,6,50,,2,3,a", "d,w2,7,9,0,1,1,w1"),
+            ),
         ),
     ),
     "k8s_gpu2023": Target(
@@ -508,6 +519,40 @@ TARGETS: dict[str, Target] = {
         (
             json.dumps({"kind": "List", "apiVersion": "v1", "items": CLUSTER}).encode(),
             _lines(*CLUSTER),
+        ),
+    ),
+    "philly": Target(
+        _trace("philly"),
+        (
+            json.dumps(
+                [
+                    philly("a", "Pass", attempt("01:00:30", "01:01:30", 8)),
+                    philly("b", "Killed", attempt("01:02:00", "01:03:00", 8, 8), attempt("", None)),
+                    philly("c", "Failed", *[attempt("01:02:00", "01:03:00", 1)] * 2),
+                ]
+            ).encode(),
+        ),
+    ),
+    "pai2020": Target(_pai, (BETWEEN.join(text.encode() for text in PAI.values()),)),
+    "google2019": Target(
+        _trace("google2019"),
+        (
+            _lines(*EVENTS),
+            _lines(
+                "time,type,collection_id,priority,instance_index,resource_request.cpus",
+                "0,0,7,200,0,0.125",
+                "5000000,3,7,200,0,0.125",
+                "9000000,6,7,200,0,0.25",
+            ),
+            _parquet(
+                {
+                    "time": [0, 5, 9000000],
+                    "type": [0, 3, 6],
+                    "collection_id": [7, 7, 7],
+                    "instance_index": [0, 0, 0],
+                    "resource_request": [{"cpus": 0.5, "memory": 0.5}] * 3,
+                }
+            ),
         ),
     ),
     "argo": Target(_trace("argo"), (json.dumps(WORKFLOW, indent=1).encode(),)),
@@ -626,5 +671,5 @@ TARGETS |= {
     for name in sim.traces.names()
     if name in TARGETS  # test_every_trace_format_has_a_target names a new one
     and "on_bad_row" in sim.traces.options(name)
-    and name not in ("bqetl", "slurm_site")  # folders
+    and name not in ("bqetl", "pai2020", "slurm_site")  # folders
 }

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import checked
 from sim.base.reading import OnBadRow
-from sim.traces.table.build import Options, build_workload
-from sim.traces.table.columns import COLUMNS, find_columns
+from sim.traces.table.build import Options, build_workload, report_of
+from sim.traces.table.columns import COLUMNS, Columns, find_columns
 from sim.traces.table.csv_rows import read_csv
 from sim.traces.table.parquet_rows import is_parquet, read_parquet
 from sim.traces.table.raw import to_log
+from sim.traces.table.replacing import check_replace
 from sim.traces.table.tasks import Per, Tasks
 from sim.traces.table.units import TimeUnit
 from sim.workload.workload import Workload
@@ -36,6 +37,8 @@ def read(
     gang: bool = True,
     release: Literal["eligible", "submit"] = "eligible",
     priorities: Mapping[str, float] = MappingProxyType({}),
+    header: Sequence[str] | None = None,
+    replace: Mapping[str, Mapping[Any, Any]] = MappingProxyType({}),
 ) -> Workload:
     """Read a table with a row a job, of whose columns those that exist are used.
 
@@ -43,9 +46,10 @@ def read(
     same, or dates and times (``2026-03-01 09:30:00``, with or without parts of a second and a time
     zone). ``run_s`` and ``limit_s`` are numbers, ``[days-]hours:minutes:seconds`` or ``1h 2m 3s``.
     ``submit_s`` is required, and a run time: ``run_s``, or ``start_s`` and ``end_s``. Of start, end
-    and run time, one that is missing follows from the two others; where all three are there and
-    contradict each other by more than the resolution of the times, ``run_s`` counts, and the
-    difference is told. ``-``, ``N/A``, ``none`` and ``unknown`` are no value.
+    and run time, one that is missing follows from the two others (the start also from ``wait_s``);
+    where all three are there and contradict each other by more than the resolution of the times,
+    ``run_s`` counts, and the difference is told. ``-``, ``N/A``, ``none`` and ``unknown`` are no
+    value.
 
     A row becomes a job; its like tasks are a stage. Jobs are sorted by release, and times are
     shifted so that the first is 0. Into ``jobs`` go ``limit_s`` as ``requested_s`` (null for none,
@@ -55,22 +59,24 @@ def read(
     an elastic job (`sim.workload.elastic`), with a ``speedup`` and ``reconfigure_s``: its run time
     is that at its number of tasks, and ``width_max``, by default that number, its greatest width;
     ``gpu_type`` becomes ``runs_on`` of ``stages``. ``depends_on`` has ids of jobs that a job waits
-    for: hard edges, as which it polls. A job whose id ``parent_id`` of others names contains them,
-    and is left out. A ``job_id`` that is there again, with other values, is a job of its own
+    for: hard edges, as which it polls. Rows of one ``part_of`` are one job
+    (`sim.traces.table.parts`): its stages, where ``depends_on`` has ids of each other, else tasks
+    of stages of like demand. A job whose id ``parent_id`` of others names contains them, and is
+    left out. A ``job_id`` that is there again, with other values, is a job of its own
     (``id#2``); without one a job is named by its row. Other columns are ignored.
 
     Parameters
     ----------
     path : path-like
         CSV with a header line and ``,``, ``;``, ``|`` or a tab between fields, plain or compressed;
-        or Parquet. Which one is detected from content.
+        or Parquet, a file or a folder of such. Which one is detected from content.
     columns : mapping of str to str or None
         Names of the table's columns where they differ: ``trace.columns.submit_s=Submitted``; None
         leaves one out.
     unit : str, mapping of str to str or None
         Unit of plain numbers of time: s, ms, us, ns, min or h, for all, or by column
-        (``{limit_s: min, mem: MiB, cpus: milli}``). None: as a column's own name ends
-        (``start_ms``, ``cpu_milli``), else s, GiB and whole ones.
+        (``{limit_s: min, mem: MiB, cpus: milli, gpus: percent}``). None: as a column's own name
+        ends (``start_ms``, ``cpu_milli``), else s, GiB and whole ones.
     zone : str or None
         Zone of dates without one: an offset (``+01:00``) or a name (``Europe/Berlin``). None: UTC;
         then it is an error if other dates have one.
@@ -92,6 +98,10 @@ def read(
     priorities : mapping of str to float
         Numbers of priorities that are words, whatever their case: ``trace.priorities.high=10``. The
         larger goes first.
+    header : sequence of str, optional
+        Names of the columns of a CSV file whose first line does not name them.
+    replace : mapping of str to mapping
+        What values of a column mean, null for unknown: ``{cpus: {">24": 30}, mem: {-1: null}}``.
 
     Returns
     -------
@@ -108,19 +118,24 @@ def read(
         With file, line (of Parquet, row) and rule: "missing column", "unknown column", "wrong
         type", "not Parquet", "not a table" (JSON), "no header", "empty file", "no job left",
         "implausible unit", "mixed time zones", "unknown zone", "priority without a number",
-        "unknown key", and those of
+        "unknown key", "elastic parts", and those of
         `sim.base.reading.read_blocks`.
     """
     for name in columns:
         if name not in COLUMNS:
             raise InputError(unknown("column", name, COLUMNS), file=path, rule="unknown column")
-    reader = read_parquet if is_parquet(path) else read_csv
-    raw = reader(path, lambda names: find_columns(path, names, columns), on_bad_row)
-    report: dict[str, Any] = {"bad_rows": raw.bad, "dropped": {}, "filled": {}, "noticed": {}}
-    log = to_log(path, raw, unit, zone, priorities, report["noticed"])
-    report["rows"] = len(log) + sum(raw.bad.values())
-    if raw.hints:
-        report["columns_unused"] = dict.fromkeys(raw.hints, len(log))
+    check_replace(replace)
+
+    def find(names: Sequence[str]) -> tuple[Columns, tuple[str, ...]]:
+        return find_columns(path, names, columns)
+
+    if is_parquet(path):
+        raw = read_parquet(path, find, on_bad_row, replace)
+    else:
+        raw = read_csv(path, find, on_bad_row, replace, header)
+    noticed = dict(raw.replaced)
+    report = report_of(raw, noticed)
+    log = to_log(path, raw, unit, zone, priorities, noticed)
     bad = raw.bad
     del raw  # its texts are no longer needed
     options = Options(state == "completed", tasks, demands, gang, release)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.base.arrays import F8, I8, inverse
+from sim.base.arrays import F8, I8, Mask, inverse
+from sim.base.errors import InputError
 from sim.base.reading import BadRows, count_rule, no_job_left, resolution_s
 from sim.traces.swf import ZERO_BECOMES_S
 from sim.traces.table.dependencies import Dependencies, dependencies_of, wait_ends_s
@@ -24,7 +26,8 @@ from sim.traces.table.jobs import (
     warn_of_censored,
     warn_of_clocks,
 )
-from sim.traces.table.raw import Log
+from sim.traces.table.parts import first_rows, joined, numbers_of
+from sim.traces.table.raw import Log, RawTable
 from sim.traces.table.tasks import Per, Tasks, Width, demands_of, stages_of, task_unit_of, width_of
 from sim.traces.table.widths import with_widths
 from sim.traces.table.work import account_of, enter_bad, enter_changes, enter_edges
@@ -33,7 +36,10 @@ from sim.workload.workload import Workload
 
 DEPENDENCY_LAG_S = 60.0
 """Longest time, s, in which a scheduler sees that a job's inputs are there."""
+_PART = 0.01
+"""Demand below which amounts are shares of a machine."""
 _REPEATED = "repeated row"
+_OF_PARTS = "between rows: as between their jobs, or all tasks of both"
 _TEXTS = (
     ("user", ""), ("queue", "default"), ("account", ""), ("qos", ""), ("partition", ""),
 )  # fmt: skip
@@ -62,14 +68,27 @@ class _Jobs:
     edges: Dependencies | None
 
 
+def report_of(raw: RawTable, noticed: dict[str, int]) -> dict[str, Any]:
+    """Return the report of a table, as far as its file tells it."""
+    n_rows = len(raw.columns["submit_s"])
+    report: dict[str, Any] = {"bad_rows": raw.bad, "dropped": {}, "filled": {}, "noticed": noticed}
+    report["rows"] = n_rows + sum(raw.bad.values())
+    if raw.hints:
+        report["columns_unused"] = dict.fromkeys(raw.hints, n_rows)
+    return report
+
+
 def build_workload(
     path: str | os.PathLike[str],
     log: Log,
     bad: BadRows,
     report: dict[str, Any],
     options: Options,
+    left_out: Mapping[str, Mask] = MappingProxyType({}),
 ) -> Workload:
     """Build the workload of a log; `report` is that of the workload, with counts by rule.
+
+    `left_out` marks further rows that are no jobs, by rule.
 
     Raises
     ------
@@ -81,10 +100,11 @@ def build_workload(
     task_unit = task_unit_of(path, log.columns, options.tasks)
     ran = times_of(log, noticed, warnings)
     demands = demands_of(log.columns, len(log), task_unit, options.per)
-    account = account_of(log.columns, ran, demands, task_unit, options.per)
-    account.warnings += warnings
-    rules = {_REPEATED: log.is_repeated}
+    rules = {_REPEATED: log.is_repeated, **left_out}
     rules |= rules_of(log, ran, demands, completed=options.completed)
+    jobs_a_row = _jobs_a_row(log, rules)
+    account = account_of(log.columns, ran, demands, task_unit, options.per, jobs_a_row)
+    account.warnings += warnings
     valid = account.keep(rules, report["dropped"], by_option=(_REPEATED, "not completed", CONTAINS))
     enter_bad(account, bad, log, task_unit, options.per)
     if not valid.any():
@@ -99,8 +119,50 @@ def build_workload(
         enter_edges(account, jobs.edges)
     is_gang = width.n_tasks >= (1 if task_unit == "cpus" else 2)  # a node alone is no gang
     gangs = np.where(is_gang & (options.gang and task_unit != "job"), width.n_tasks, 0)
-    workload = _workload(log, jobs, width, report, gangs)
+    tables, meta = _tables(log, jobs, width, report, gangs)
+    if "part_of" in jobs.columns:
+        _check_parts(path, jobs.columns)
+        gang = options.gang and task_unit != "job"
+        parts = joined(*tables, jobs.edges, jobs.columns["part_of"], gang=gang)
+        n_rows = 0 if jobs.edges is None else len(jobs.edges.upstream)
+        if n_rows != parts.n_edges:
+            account.change(_OF_PARTS, edges=n_rows - parts.n_edges)
+        meta["report"]["jobs"] = len(parts.jobs["job_id"])
+        workload = Workload.from_tables(
+            jobs=parts.jobs,
+            stages=parts.stages,
+            tasks=parts.tasks,
+            stage_edges=parts.stage_edges,
+            job_edges=parts.job_edges,
+            meta=meta,
+        )
+        return with_account(workload, account, bad)
+    workload = Workload.from_tables(
+        jobs=tables[0], stages=tables[1], job_edges=_job_edges(jobs.edges), meta=meta
+    )
     return with_widths(with_account(workload, account, bad), jobs.columns)
+
+
+def _jobs_a_row(log: Log, rules: Mapping[str, Any]) -> F8 | None:
+    """Return how many jobs each row counts as, if several rows are one; None: each is a job."""
+    if "part_of" not in log.columns:
+        return None
+    is_valid = ~np.logical_or.reduce([np.broadcast_to(rows, len(log)) for rows in rules.values()])
+    return first_rows(numbers_of(log.columns["part_of"], _ids(log))[0], is_valid)
+
+
+def _check_parts(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:
+    if "width_min" in columns:
+        text = (
+            "an elastic job is one row: leave out trace.columns.part_of, or trace.columns.width_min"
+        )
+        raise InputError(text, file=path, rule="elastic parts")
+
+
+def _job_edges(edges: Dependencies | None) -> dict[str, Any] | None:
+    if edges is None or not len(edges.upstream):
+        return None
+    return {"upstream": edges.upstream, "downstream": edges.downstream}
 
 
 def _jobs(log: Log, ran: Ran, rows: I8, release: str, noticed: dict[str, int]) -> _Jobs:
@@ -109,7 +171,8 @@ def _jobs(log: Log, ran: Ran, rows: I8, release: str, noticed: dict[str, int]) -
     ids = _ids(log)
     edges = None
     if "depends_on" in log.columns:
-        edges = dependencies_of(log.columns["depends_on"], ids, rows)
+        parts = log.columns.get("part_of")
+        edges = dependencies_of(log.columns["depends_on"], ids, rows, parts)
     release_s = _release_s(log, ran.take(rows), rows, edges, release, noticed)
     order = np.argsort(release_s, kind="stable")
     if edges is not None:
@@ -163,7 +226,10 @@ def _release_s(
     return np.where(is_later, latest_s, ran.submit_s)
 
 
-def _workload(log: Log, jobs: _Jobs, width: Width, report: dict[str, Any], gangs: I8) -> Workload:
+def _tables(
+    log: Log, jobs: _Jobs, width: Width, report: dict[str, Any], gangs: I8
+) -> tuple[tuple[dict[str, Any], dict[str, Any]], dict[str, Any]]:
+    """Return the columns of jobs and of stages, a job a row, and the workload's meta."""
     columns, ran, n_jobs = jobs.columns, jobs.ran, len(jobs.rows)
     zero_s = float(jobs.release_s[0])
     count_rule(report["noticed"], "started before its submission", ran.start_s < ran.submit_s)
@@ -190,24 +256,18 @@ def _workload(log: Log, jobs: _Jobs, width: Width, report: dict[str, Any], gangs
         table["checkpoint_s"] = pa.array(columns["checkpoint_s"], from_pandas=True)
     if "restart_s" in columns:
         table["restart_s"] = np.nan_to_num(columns["restart_s"])
-    job_edges = None
     if jobs.edges is not None and len(jobs.edges.upstream):
         waits = np.zeros(n_jobs, dtype=bool)
         waits[jobs.edges.downstream] = True
         table["input_mode"] = pa.array(np.where(waits, "poll", "none"))
-        job_edges = {"upstream": jobs.edges.upstream, "downstream": jobs.edges.downstream}
-    return Workload.from_tables(
-        jobs=table,
-        stages={**stages, "duration_s": run_s[stages["job"]]},
-        job_edges=job_edges,
-        meta={
-            "name": "table",
-            "quantum": {name: _quantum(name, stages[f"demand_{name}"]) for name in width.total},
-            "offset_s": log.zero_s + zero_s,
-            "resolution_s": resolution_s(ran.submit_s, ran.start_s, ran.end_s),
-            "report": {**report, "jobs": n_jobs},
-        },
-    )
+    meta = {
+        "name": "table",
+        "quantum": {name: _quantum(name, stages[f"demand_{name}"]) for name in width.total},
+        "offset_s": log.zero_s + zero_s,
+        "resolution_s": resolution_s(ran.submit_s, ran.start_s, ran.end_s),
+        "report": {**report, "jobs": n_jobs},
+    }
+    return (table, {**stages, "duration_s": run_s[stages["job"]]}), meta
 
 
 def _texts(columns: Mapping[str, Any], filled: dict[str, int]) -> dict[str, pa.Array]:
@@ -226,4 +286,6 @@ def _texts(columns: Mapping[str, Any], filled: dict[str, int]) -> dict[str, pa.A
 def _quantum(resource: str, demand: F8) -> float:
     if resource == "mem":
         return 1e-6
-    return 1.0 if (demand == np.rint(demand)).all() else 1e-3
+    if (demand == np.rint(demand)).all():
+        return 1.0
+    return 1e-3 if demand[demand > 0].min() >= _PART else 1e-8  # of a machine, as Google's

@@ -19,7 +19,7 @@ COLUMNS: Mapping[str, Kind] = {
     "user": "text", "account": "text", "queue": "text", "partition": "text", "qos": "text",
     "priority": "priority", "depends_on": "ids", "parent_id": "text", "checkpoint_s": "span",
     "restart_s": "span", "width_min": "count", "width_max": "count", "speedup": "text",
-    "reconfigure_s": "span",
+    "reconfigure_s": "span", "wait_s": "span", "part_of": "text",
 }  # fmt: skip
 """Columns that are read, and their kinds: a point in time, a time that passes, a number of at least
 0, a whole one, an amount of memory, any number or a word, text, ids of other jobs."""

@@ -6,7 +6,8 @@ import bisect
 import os
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -27,14 +28,23 @@ from sim.traces.table.forms import DATES, SECONDS, field_of
 from sim.traces.table.identity import repeated_rows
 from sim.traces.table.json_file import refuse_json
 from sim.traces.table.raw import RawTable
+from sim.traces.table.replacing import Replace, replaced, texts_of
 from sim.traces.table.times import clock_of
 
 _DELIMITERS = ",;\t|"
 _PIECE_BYTES = 1 << 20
 
 
-def read_csv(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow) -> RawTable:
-    """Read a CSV file with a header line; which delimiter it has is detected from that line.
+def read_csv(
+    path: str | os.PathLike[str],
+    find: Finder,
+    on_bad_row: OnBadRow,
+    replace: Replace = MappingProxyType({}),
+    header: Sequence[str] | None = None,
+) -> RawTable:
+    """Read a CSV file; which delimiter it has is detected from its first line.
+
+    That names the columns, unless `header` does.
 
     Raises
     ------
@@ -45,36 +55,46 @@ def read_csv(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow) -
     refuse_json(path, line)
     delimiter = max(_DELIMITERS, key=line.count)
     names = [name.strip() for name in split_fields(line, delimiter)]
+    has_header = header is None or names == list(header)
+    names = list(header or names)
     name_of, hints = find([name for name in names if name])
     columns_read = set(name_of.values())
     unique = _distinct(names)
     layout = Layout(
         unique,
         delimiter=delimiter,
-        skip_lines=1,
+        skip_lines=int(has_header),
         lines=_LineNumbers(path, delimiter),
         # texts that nobody escaped: only in columns that are not read
         free_text=tuple(n for n in unique if n not in columns_read),
         multiline=True,
     )
-    fields = {name: field_of(column) for column, name in name_of.items()}
+    fields = {
+        name: field_of(column, also=texts_of(replace, column)) for column, name in name_of.items()
+    }
     log, bad = _read(path, layout, fields, on_bad_row)
+    counts: dict[str, int] = {}
+    columns = replaced(_by_column(log, name_of), replace, counts)
     times = [column for column in name_of if COLUMNS[column] == "time"]
-    clocks = [clock_of(log[name_of[column]]) for column in times]
+    clocks = [clock_of(columns[column]) for column in times]
     has_dates = any(dates for _, dates in clocks)
     if has_dates and any(numbers for numbers, _ in clocks):
         # read again to name the line of the first value of the other kind
         has_dates = _first_is_date(times, name_of, log)
         form, example = (DATES, "2026-03-01 09:30:00") if has_dates else (SECONDS, "86400")
-        strict = {name_of[column]: field_of(column, form, example) for column in times}
+        strict = {
+            name_of[column]: field_of(column, form, example, texts_of(replace, column))
+            for column in times
+        }
         log, bad = _read(path, layout, fields | strict, on_bad_row)
         fields |= strict
-    columns = _by_column(log, name_of)
+        counts = {}
+        columns = replaced(_by_column(log, name_of), replace, counts)
     more: list[pa.Array] = []
     if repeated_rows(columns).any():
-        more = _other_columns(path, layout, fields, on_bad_row, len(columns["submit_s"]))
+        more = _other_columns(path, layout, fields, on_bad_row, len(next(iter(columns.values()))))
     bad.readable = [(rule, _by_column(block, name_of)) for rule, block in bad.readable]
-    return RawTable(columns, name_of, has_dates, bad, hints, more)
+    return RawTable(columns, name_of, has_dates, bad, hints, more, counts)
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:

@@ -19,8 +19,12 @@ _NO_WAIT = ("after", "expand", "singleton")
 """Types of Slurm's dependencies that do not wait for the end of a job."""
 _NOTHING = re.compile(r"(?i)(-+|none|null|n/?a|unknown|\(null\))?$")
 
+_WHOLE = "\0"
+"""Key of jobs by the names of which their rows are parts."""
+
 UNKNOWN = "on a job that is not in the log"
 LEFT_OUT = "on a row that is left out, or of one"
+OTHER = "on a row of another job"
 NO_WAIT = "of a kind that waits for no end"
 REPEATED = "named twice, or on the job itself"
 CIRCLE = "on a later job, in a circle"
@@ -36,12 +40,15 @@ class Dependencies:
     left_out: Mapping[str, int]
 
 
-def dependencies_of(texts: pa.Array, ids: pa.Array, rows: I8) -> Dependencies:
+def dependencies_of(
+    texts: pa.Array, ids: pa.Array, rows: I8, parts: pa.Array | None = None
+) -> Dependencies:
     """Return the edges that a column of ids states.
 
     Ids are separated by ``;``, ``,``, spaces or ``:``, also as Slurm writes them
     (``afterok:17:18``); an id that holds one of these is found as well. Of several jobs of one id
-    the last one before the job is meant.
+    the last one before the job is meant. With `parts`, an id is that of a row of the same job, or
+    else of another job.
 
     Parameters
     ----------
@@ -51,14 +58,22 @@ def dependencies_of(texts: pa.Array, ids: pa.Array, rows: I8) -> Dependencies:
         Ids of the rows.
     rows : (J,) int64
         The rows that are jobs, in the jobs' order.
+    parts : (N,) Arrow array of strings, optional
+        The job that each row is a part of; null: the row is one.
     """
     job_of = np.full(len(texts), -1, np.int64)
     job_of[rows] = np.arange(len(rows))
-    jobs_of: dict[str, list[int]] = {}
-    for name, job in zip(ids.take(pa.array(rows)).to_pylist(), range(len(rows)), strict=True):
-        jobs_of.setdefault(name, []).append(job)
+    part_of = [""] * len(texts) if parts is None else parts.to_pylist()
+    jobs_of: dict[tuple[str | None, str], list[int]] = {}
+    for name, row in zip(ids.take(pa.array(rows)).to_pylist(), rows.tolist(), strict=True):
+        jobs_of.setdefault((part_of[row], name), []).append(int(job_of[row]))
     all_ids = set(ids.to_pylist())
-    left_out = dict.fromkeys((UNKNOWN, LEFT_OUT, REPEATED, NO_WAIT, CIRCLE), 0)
+    if parts is not None:  # by its name a job is its first row
+        for row in rows.tolist():
+            jobs_of.setdefault((_WHOLE, part_of[row] or ids[row].as_py()), [int(job_of[row])])
+        all_ids |= set(parts.drop_null().to_pylist())
+    own_ids = set(zip(part_of, ids.to_pylist(), strict=True))
+    left_out = dict.fromkeys((UNKNOWN, OTHER, LEFT_OUT, REPEATED, NO_WAIT, CIRCLE), 0)
     edges: dict[tuple[int, int], None] = {}
     n_stated = 0
     stated = np.flatnonzero(np.asarray(texts.is_valid()))
@@ -66,11 +81,14 @@ def dependencies_of(texts: pa.Array, ids: pa.Array, rows: I8) -> Dependencies:
         downstream = int(job_of[row])
         for name, waits in _names(text, all_ids):
             n_stated += 1
-            upstream = _last_before(jobs_of.get(name, ()), downstream)
+            elsewhere = jobs_of.get((_WHOLE, name), [])
+            upstream = _last_before(jobs_of.get((part_of[row], name), elsewhere), downstream)
             if not waits:
                 left_out[NO_WAIT] += 1
             elif name not in all_ids:
                 left_out[UNKNOWN] += 1
+            elif upstream is None and (part_of[row], name) not in own_ids:
+                left_out[OTHER] += 1
             elif upstream is None or downstream < 0:
                 left_out[LEFT_OUT] += 1
             elif upstream == downstream or (upstream, downstream) in edges:

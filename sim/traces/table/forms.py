@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sim.base.reading import Field
 from sim.traces.table.columns import COLUMNS, Kind, without
@@ -53,8 +53,13 @@ SPREADSHEET_DAYS = (25_569.0, 73_050.0)
 """Days from 1970 to 2099, as a spreadsheet counts them: from 1900."""
 
 
-def field_of(column: str, form: str | None = None, example: str | None = None) -> Field:
-    """Return the text field of a column; of times with another form if one is given."""
+def field_of(
+    column: str, form: str | None = None, example: str | None = None, also: Sequence[str] = ()
+) -> Field:
+    """Return the text field of a column; of times with another form if one is given.
+
+    `also` are further texts that it may have.
+    """
     kind = COLUMNS[column]
     if kind in ("text", "ids"):
         return Field()
@@ -63,7 +68,8 @@ def field_of(column: str, form: str | None = None, example: str | None = None) -
     def explain(text: str) -> str:
         return _advice(kind, text) + without(column)
 
-    return Field(form=form or usual, example=example or usual_example, explain=explain)
+    whole = "|".join([form or usual, *(f"^{re.escape(text)}$" for text in also)])
+    return Field(form=whole, example=example or usual_example, explain=explain)
 
 
 def example_of(kind: Kind) -> str:

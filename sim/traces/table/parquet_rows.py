@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from sim.traces.table.columns import COLUMNS, Columns, Finder, Kind, without
 from sim.traces.table.forms import DATES, SECONDS, example_of, field_of
 from sim.traces.table.identity import repeated_rows
 from sim.traces.table.raw import RawTable
+from sim.traces.table.replacing import Replace, replaced
 from sim.traces.table.times import clock_of
 
 MAGIC = b"PAR1"
@@ -36,21 +38,32 @@ _SEPARATOR = ";"
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file is Parquet, by its first bytes."""
+    """Tell whether a file is Parquet, by its first bytes, or a folder has such files."""
+    if parquet_files(path):
+        return True
     open_text(path).close()  # refuses folders, and files that are missing or empty
     with Path(path).open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def read_parquet(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow) -> RawTable:
-    """Read a Parquet file; see `sim.traces.table.csv_rows.read_csv`."""
-    try:
-        table = parquet.read(path)
-    except parquet.ERRORS as error:
-        text = f"not a readable Parquet file: {error}"
-        raise InputError(text, file=path, rule="not Parquet") from error
+def parquet_files(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the files of a folder that are parts of a table, in order of their names."""
+    root = Path(path)
+    return sorted(root.glob("[!.]*.parquet")) if root.is_dir() else []
+
+
+def read_parquet(
+    path: str | os.PathLike[str],
+    find: Finder,
+    on_bad_row: OnBadRow,
+    replace: Replace = MappingProxyType({}),
+) -> RawTable:
+    """Read a Parquet file, or those of a folder; see `sim.traces.table.csv_rows.read_csv`."""
+    table = _table(path)
     name_of, hints = find(table.column_names)
     columns = {column: _plain(path, column, table[name]) for column, name in name_of.items()}
+    counts: dict[str, int] = {}
+    columns = replaced(columns, replace, counts)
     is_dates = _is_dates(path, columns, name_of)
     bad, valid = BadRows(), np.ones(table.num_rows, dtype=bool)
     for column, array in columns.items():
@@ -75,7 +88,25 @@ def read_parquet(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRo
                   if name not in read]  # fmt: skip
         flat = (_flat(values) for values in unread)
         more = [_joined(values).filter(rows) for values in flat if values is not None]
-    return RawTable(columns, name_of, is_dates, bad, hints, more)
+    return RawTable(columns, name_of, is_dates, bad, hints, more, counts)
+
+
+def _table(path: str | os.PathLike[str]) -> pa.Table:
+    """Return the rows of a file, or of all files of a folder, one after the other."""
+    parts = []
+    for file in parquet_files(path) or [Path(path)]:
+        try:
+            parts.append(parquet.read(file))
+        except parquet.ERRORS as error:
+            text = f"not a readable Parquet file: {error}"
+            raise InputError(text, file=file, rule="not Parquet") from error
+    if len(parts) == 1:  # whose columns may have one name
+        return parts[0]
+    try:
+        return pa.concat_tables(parts, promote_options="permissive")
+    except pa.ArrowException as error:
+        text = f"the files of the folder have other columns than each other: {error}"
+        raise InputError(text, file=path, rule="wrong type") from error
 
 
 def _plain(path: str | os.PathLike[str], column: str, values: pa.ChunkedArray) -> pa.Array:

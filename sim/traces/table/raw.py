@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -42,6 +42,8 @@ class RawTable:
     more : sequence of Arrow arrays
         Other columns of the valid rows, if rows are equal in those that are read: rows are repeated
         only if they are equal in these, too.
+    replaced : mapping of str to int
+        Number of values that mean others, by value.
     """
 
     columns: dict[str, pa.Array]
@@ -50,6 +52,7 @@ class RawTable:
     bad: BadRows
     hints: tuple[str, ...]
     more: Sequence[pa.Array]
+    replaced: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ SECONDS: Mapping[str, float] = {
 GIB: Mapping[str, float] = {
     "B": 2.0**-30, "KiB": 2.0**-20, "MiB": 2.0**-10, "GiB": 1.0, "TiB": 2.0**10,
 }  # fmt: skip
-PARTS: Mapping[str, float] = {"1": 1.0, "milli": 1e-3}
-"""Units of ``cpus`` and ``gpus``: whole ones, or thousandths."""
+PARTS: Mapping[str, float] = {"1": 1.0, "percent": 1e-2, "milli": 1e-3}
+"""Units of ``cpus`` and ``gpus``: whole ones, hundredths, or thousandths."""
 _SIZES: Mapping[str, Mapping[str, float]] = {
     "time": SECONDS, "span": SECONDS, "memory": GIB, "amount": PARTS,
 }  # fmt: skip

@@ -21,10 +21,19 @@ WITHOUT_GPUS = "GPUs, by trace.tasks=cpus"
 
 
 def account_of(
-    columns: Mapping[str, Any], ran: Ran, demands: Mapping[str, F8], task_unit: Tasks, per: Per
+    columns: Mapping[str, Any],
+    ran: Ran,
+    demands: Mapping[str, F8],
+    task_unit: Tasks,
+    per: Per,
+    jobs: F8 | None = None,
 ) -> Account:
-    """Return the account of the valid rows; `demands` are the rows' own, NaN where unknown."""
-    account = Account(_amounts(columns, ran, demands, task_unit))
+    """Return the account of the valid rows; `demands` are the rows' own, NaN where unknown.
+
+    `jobs` is how many jobs each row counts as, 1 by default.
+    """
+    counts = {} if jobs is None else {"jobs": jobs}
+    account = Account({**counts, **_amounts(columns, ran, demands, task_unit)})
     _enter_gpus(account, columns, ran, task_unit, per)
     return account
 
