@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import checked
 from sim.base.reading import OnBadRow
-from sim.traces.table.build import Options, build_workload, report_of
+from sim.traces.table.build import Options, WaitsFrom, build_workload, report_of
 from sim.traces.table.columns import COLUMNS, Columns, find_columns
 from sim.traces.table.csv_rows import read_csv
 from sim.traces.table.parquet_rows import is_parquet, read_parquet
@@ -36,6 +36,7 @@ def read(
     demands: Per = "worker",
     gang: bool = True,
     release: Literal["eligible", "submit"] = "eligible",
+    waits_from: WaitsFrom = "inputs",
     priorities: Mapping[str, float] = MappingProxyType({}),
     header: Sequence[str] | None = None,
     replace: Mapping[str, Mapping[Any, Any]] = MappingProxyType({}),
@@ -95,6 +96,10 @@ def read(
     release : {"eligible", "submit"}
         Submit a job when it was eligible, if that is later and no dependency explains it; or always
         when it was submitted.
+    waits_from : {"inputs", "submit"}
+        A job that depends on others is submitted when these have ended, and its wait and JCT count
+        from then, as of jobs that poll for their inputs; or it is submitted when the log says, and
+        waits for the end of the others as jobs of Slurm do.
     priorities : mapping of str to float
         Numbers of priorities that are words, whatever their case: ``trace.priorities.high=10``. The
         larger goes first.
@@ -138,5 +143,5 @@ def read(
     log = to_log(path, raw, unit, zone, priorities, noticed)
     bad = raw.bad
     del raw  # its texts are no longer needed
-    options = Options(state == "completed", tasks, demands, gang, release)
+    options = Options(state == "completed", tasks, demands, gang, release, waits_from)
     return build_workload(path, log, bad, report, options)

@@ -39,10 +39,17 @@ DEPENDENCY_LAG_S = 60.0
 _PART = 0.01
 """Demand below which amounts are shares of a machine."""
 _REPEATED = "repeated row"
+_FROM_INPUTS = (
+    "waits and JCTs count from the end of the jobs it waits for (trace.waits_from=submit: from "
+    "its submission)"
+)
 _OF_PARTS = "between rows: as between their jobs, or all tasks of both"
 _TEXTS = (
     ("user", ""), ("queue", "default"), ("account", ""), ("qos", ""), ("partition", ""),
 )  # fmt: skip
+
+
+WaitsFrom = Literal["inputs", "submit"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,7 @@ class Options:
     per: Per
     gang: bool
     release: Literal["eligible", "submit"]
+    waits_from: WaitsFrom = "inputs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,16 +137,22 @@ def build_workload(
             account.change(_OF_PARTS, edges=n_rows - parts.n_edges)
         meta["report"]["jobs"] = len(parts.jobs["job_id"])
         workload = Workload.from_tables(
-            jobs=parts.jobs,
+            jobs=_waiting(parts.jobs, options.waits_from),
             stages=parts.stages,
             tasks=parts.tasks,
             stage_edges=parts.stage_edges,
-            job_edges=parts.job_edges,
+            job_edges=_of_kind(parts.job_edges, options.waits_from),
             meta=meta,
         )
         return with_account(workload, account, bad)
+    job_edges = _job_edges(jobs.edges)
+    if job_edges is not None and options.waits_from == "inputs":
+        noticed[_FROM_INPUTS] = len(np.unique(job_edges["downstream"]))
     workload = Workload.from_tables(
-        jobs=tables[0], stages=tables[1], job_edges=_job_edges(jobs.edges), meta=meta
+        jobs=_waiting(tables[0], options.waits_from),
+        stages=tables[1],
+        job_edges=_of_kind(job_edges, options.waits_from),
+        meta=meta,
     )
     return with_widths(with_account(workload, account, bad), jobs.columns)
 
@@ -157,6 +171,18 @@ def _check_parts(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> No
             "an elastic job is one row: leave out trace.columns.part_of, or trace.columns.width_min"
         )
         raise InputError(text, file=path, rule="elastic parts")
+
+
+def _waiting(jobs: dict[str, Any], waits_from: WaitsFrom) -> dict[str, Any]:
+    """Return the columns of jobs, which poll for their inputs only if waits count from these."""
+    return {k: v for k, v in jobs.items() if waits_from == "inputs" or k != "input_mode"}
+
+
+def _of_kind(job_edges: dict[str, Any] | None, waits_from: WaitsFrom) -> dict[str, Any] | None:
+    """Return dependencies as inputs, or as ends that are waited for."""
+    if job_edges is None or waits_from == "inputs":
+        return job_edges
+    return job_edges | {"kind": ["afterany"] * len(job_edges["upstream"])}
 
 
 def _job_edges(edges: Dependencies | None) -> dict[str, Any] | None:

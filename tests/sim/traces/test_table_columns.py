@@ -383,3 +383,16 @@ def test_elastic_jobs(tmp_path):
     assert columns.stage_max_s.tolist() == [40.0, 60.0, 60.0]  # at 4: 60 x 2 / 3
     assert columns.job_reconfigure.tolist() == [30.0, 0.0, 0.0]
     assert [columns.speedups[k] for k in columns.job_speedup] == ["1:1 2:2 4:3", "", ""]
+
+
+def test_waits_count_from_the_inputs_or_from_the_submission(tmp_path):
+    """On one slot b waits for a, which ends at 60: it waits 0 or 55 s."""
+    rows = "job_id,submit_s,start_s,end_s,depends_on\na,0,0,60,\nb,5,60,70,a\n"
+    file = tmp_path / "log.csv"
+    file.write_text(rows)
+    for waits_from, submit_s in (("inputs", 60.0), ("submit", 5.0)):
+        workload = sim.read_trace("table", file, waits_from=waits_from)
+        result = sim.simulate(workload, sim.Cluster.slots(1), policies.build("fifo"))
+        assert (result.job_submit[1], result.job_start[1]) == (submit_s, 60.0)
+        told = any("waits_from=submit" in text for text in workload.meta["report"]["noticed"])
+        assert told == (waits_from == "inputs")
