@@ -132,8 +132,8 @@ def overview(words: Sequence[str] = ()) -> str:
     for topic in topics:
         if topic not in TOPICS:
             text = unknown("topic of --help", topic, TOPICS)
-            groups = [group for group in _PARAMETERS if topic in options.names(group)]
-            text += "".join(f"; --help {group}={topic} has its parameters" for group in groups)
+            having = [group for group in _PARAMETERS if topic in options.names(group)]
+            text += "".join(f"; --help {group}={topic} has its parameters" for group in having)
             raise InputError(text, rule="unknown topic")
     if topics:
         lines = [line for topic in topics for line in _TEXTS.get(topic, list)()]
