@@ -141,7 +141,7 @@ def build_workload(
             stages=parts.stages,
             tasks=parts.tasks,
             stage_edges=parts.stage_edges,
-            job_edges=_of_kind(parts.job_edges, options.waits_from),
+            job_edges=_with_kind(parts.job_edges, options.waits_from),
             meta=meta,
         )
         return with_account(workload, account, bad)
@@ -151,7 +151,7 @@ def build_workload(
     workload = Workload.from_tables(
         jobs=_waiting(tables[0], options.waits_from),
         stages=tables[1],
-        job_edges=_of_kind(job_edges, options.waits_from),
+        job_edges=_with_kind(job_edges, options.waits_from),
         meta=meta,
     )
     return with_widths(with_account(workload, account, bad), jobs.columns)
@@ -178,7 +178,7 @@ def _waiting(jobs: dict[str, Any], waits_from: WaitsFrom) -> dict[str, Any]:
     return {k: v for k, v in jobs.items() if waits_from == "inputs" or k != "input_mode"}
 
 
-def _of_kind(job_edges: dict[str, Any] | None, waits_from: WaitsFrom) -> dict[str, Any] | None:
+def _with_kind(job_edges: dict[str, Any] | None, waits_from: WaitsFrom) -> dict[str, Any] | None:
     """Return dependencies as inputs, or as ends that are waited for."""
     if job_edges is None or waits_from == "inputs":
         return job_edges

@@ -394,5 +394,5 @@ def test_waits_count_from_the_inputs_or_from_the_submission(tmp_path):
         workload = sim.read_trace("table", file, waits_from=waits_from)
         result = sim.simulate(workload, sim.Cluster.slots(1), policies.build("fifo"))
         assert (result.job_submit[1], result.job_start[1]) == (submit_s, 60.0)
-        told = any("waits_from=submit" in text for text in workload.meta["report"]["noticed"])
-        assert told == (waits_from == "inputs")
+        has_notice = any("waits_from=submit" in text for text in workload.meta["report"]["noticed"])
+        assert has_notice == (waits_from == "inputs")

@@ -46,17 +46,17 @@ def test_cells_that_failed_or_are_not_cached_do_not_count(fake: Command, edited:
 def test_cells_of_modules_that_are_not_here_do_not_count(
     fake: Command, edited: Sources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether code of a folder that no word names has changed is not known."""
+    """Code of a folder that no word names may have changed or not."""
     folder, cache = SweepFolder(fake("policy=fifo").folder), Cache(fake.results)
     edited.edit("policies.base", added=STATEMENT)
     config = cache.config
 
-    def of_own_module(key: str) -> object:
+    def in_own_module(key: str) -> object:
         known = config(key)
         assert known is not None
         return known | {"evaluator": {"name": "late", "module": "evaluator_of_ones_own"}}
 
-    monkeypatch.setattr(cache, "config", of_own_module)
+    monkeypatch.setattr(cache, "config", in_own_module)
     assert stale.stale_cells(folder, cache) == {}
 
 
