@@ -144,9 +144,11 @@ def test_an_unknown_change_is_refused(change: str) -> None:
 def test_judged_workloads_are_others_than_those_for_development() -> None:
     for judged in plan.JUDGED.values():
         seeds = {name: {w for w in judged if w.startswith(name)} for name in shape.NAMES}
-        assert all(len(workloads) == 2 for workloads in seeds.values())
+        assert all(len(workloads) in (0, 2) for workloads in seeds.values())
         kinds = [change.partition(":")[0] for change in judged.values()]
-        assert sorted(kinds) == sorted(changes.CHANGES)
+        assert len({*kinds}) == len(kinds)
+        assert {*kinds} <= {*changes.CHANGES}
+        assert len(kinds) == len(changes.CHANGES) or judged == plan.JUDGED["Judged last"]
     groups = (plan.DEVELOPED, *plan.JUDGED.values())
     assert len(plan.WORKLOADS) == sum(map(len, groups))
     runs = plan.planned(list(plan.WORKLOADS))
