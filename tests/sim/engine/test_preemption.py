@@ -388,6 +388,24 @@ def test_a_queue_takes_back_what_it_lent():
     assert times(result)["b"] == (10, 110)
 
 
+def test_a_task_takes_back_what_it_needs_whatever_a_later_stage_needs():
+    """Queue b has lent both: a's first task needs 2 CPUs, its quota; the one after it needs 3."""
+    tree = {name: {"parent": "all", "nominal": {"cpu": 2}} for name in "ab"}
+    cluster = sim.Cluster.machines(1, cpu=4).with_quotas(tree)
+    stages = [
+        {"name": "two", "durations_s": [5.0], "demand": {"cpu": 2}},
+        {"name": "three", "durations_s": [5.0], "demand": {"cpu": 3}, "parents": ["two"]},
+    ]
+    jobs = [
+        job("b", 0, *[90.0] * 4, gang=False, queue="b"),
+        {"job_id": "a", "submit_s": 10, "queue": "a", "stages": stages},
+        job("gang", 500, 1.0, queue="a"),
+    ]
+    result = run(jobs, cluster, "kueue", by="quota")
+    assert stops(result)[:2] == [("b", 0, 10, "preempted")] * 2
+    assert times(result)["a"][0] == 10
+
+
 @pytest.mark.parametrize("in_queue", [True, False])
 def test_quotas_and_priorities_within_a_queue(in_queue):
     """The queue has its quota in use: only within it can the more important job find room."""
