@@ -37,9 +37,9 @@ def _has_changed(config: Mapping[str, Any] | None) -> bool:
     """Tell whether a cell comes from other sources than today's; False where that is not known."""
     if config is None or not isinstance(config.get("workload"), Mapping):
         return False
-    if not all(_is_here(config.get(part)) for part in ("policy", "evaluator", "trace")):
-        return False  # of a folder of a user's own, which only a request names
     try:
+        if not all(_is_here(config.get(part)) for part in ("policy", "evaluator", "trace")):
+            return False  # of a folder of a user's own, which only a request names
         cell = sources.cell_digest(config["policy"], config["evaluator"])
         workload = sources.workload_digest(config["trace"])
     except (InputError, PolicyError, ImportError, KeyError):  # a module that is not here

@@ -8,10 +8,21 @@ user counts where the user's association has none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from sim.cluster.limit_names import LIMITS, MINUTES, RESOURCES, limit_key, row_name
+from sim.cluster.limit_names import (
+    ACCOUNTS,
+    EACH_USER,
+    LIMITS,
+    MINUTES,
+    RESOURCES,
+    ROOT,
+    USERS,
+    in_hierarchy,
+    limit_key,
+    row_name,
+)
 from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.shown import amounts, is_set
 from sim.traces.slurm_site.slurm_conf import Record
@@ -62,36 +73,16 @@ def limits_of(
         for name, counter in RESOURCES.items()
         if (has_mem or name != "mem") and (has_gpus or name != "gres/gpu")
     }
-    qos_rows = _qos_rows(folder, partitions, counted)
-    rows += [_spared(row, _before(folder, row, qos_rows)) for row in qos_rows]
-    for row, by in [*_account_rows(folder, counted), *_user_rows(folder, counted)]:
-        same = [other for other in qos_rows if (other["of"], other["by"]) == (row["of"], by)]
-        rows.append(_spared(row, same))
-    return rows
+    rows += _qos_rows(folder, partitions, counted)
+    rows += _account_rows(folder, counted)
+    rows += _user_rows(folder, counted)
+    flags = {qos["name"]: _flags(qos) for qos in folder.qos}
+    return in_hierarchy(rows, {name for name, own in flags.items() if _OVER_PARTITION in own})
 
 
-def _before(folder: Folder, row: Row, qos_rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of QOS that limit the same as one of them, and hold before it."""
-    first = {qos["name"] for qos in folder.qos if _OVER_PARTITION in qos.get("flags", "").lower()}
-    same = [other for other in qos_rows if (other["of"], other["by"]) == (row["of"], row["by"])]
-    if "queue" in row["where"]:
-        return [other for other in same if other["where"].get("qos") in first]
-    if row["where"]["qos"] in first:
-        return []
-    return [
-        other
-        for other in same
-        if "queue" in other["where"] and not other["name"].startswith(f"{row['name']},")
-    ]
-
-
-def _spared(row: Row, before: Sequence[Row]) -> Row:
-    """Return a row that spares the jobs for which one of other rows holds."""
-    spares: dict[str, list[str]] = {}
-    for other in before:
-        for key, value in other["where"].items():
-            spares.setdefault(key, []).append(value)
-    return row | ({"spares": spares} if spares else {})
+def _flags(row: Record) -> list[str]:
+    """Return the flags of a QOS, in lower case."""
+    return row.get("flags", "").lower().split(",")
 
 
 def _licence_rows(folder: Folder) -> list[Row]:
@@ -187,8 +178,7 @@ def _qos_rows(
     return rows
 
 
-def _account_rows(folder: Folder, known: Mapping[str, str]) -> list[tuple[Row, list[str]]]:
-    """Return the rows, and by which keys a QOS limits the same."""
+def _account_rows(folder: Folder, known: Mapping[str, str]) -> list[Row]:
     tables: dict[str, dict[str, Any]] = {}
     for row in folder.assoc:
         source = f"association {folder.pseudonyms.alias('account', row['account'])}"
@@ -204,25 +194,24 @@ def _account_rows(folder: Folder, known: Mapping[str, str]) -> list[tuple[Row, l
     rows: list[Row] = []
     for counter, table in tables.items():
         if counter.startswith("root "):
-            rows.append({"of": counter[5:], "at_most": table[""], "name": "association root"})
+            rows.append({"of": counter[5:], "at_most": table[""], "name": ROOT})
         else:
             rows.append(
                 {
                     "of": counter,
                     "by": ["account"],
                     "at_most": table,
-                    "name": "associations of accounts",
+                    "name": ACCOUNTS,
                 }
             )
-    return [(row, []) for row in rows]
+    return rows
 
 
-def _user_rows(folder: Folder, known: Mapping[str, str]) -> list[tuple[Row, list[str]]]:
-    """Return the rows, and by which keys a QOS limits the same."""
+def _user_rows(folder: Folder, known: Mapping[str, str]) -> list[Row]:
     alias = folder.pseudonyms.alias
     above = accounts_above(folder)
     own = {alias("account", row["account"]): row for row in folder.assoc if not row["user"]}
-    tables: dict[tuple[str, bool], dict[str, dict[str, float]]] = {}
+    tables: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for row in folder.assoc:
         if not row["user"]:
             _note_unread(folder, "assoc.txt", alias("account", row["account"]), row)
@@ -236,21 +225,20 @@ def _user_rows(folder: Folder, known: Mapping[str, str]) -> list[tuple[Row, list
             )
             continue
         _note_unread(folder, "assoc.txt", f"{user} in {account}", row)
-        caps_by_count: dict[tuple[str, bool], float] = {}
+        caps_by_count: dict[tuple[str, str], float] = {}
         for key, counted in _ASSOC.items():
             if is_set(row.get(key)):
                 counts = _counts(folder, f"association of {user}", key, counted, row[key], known)
-                caps_by_count |= {(counter, False): amount for counter, amount in counts.items()}
+                caps_by_count |= {(counter, USERS): amount for counter, amount in counts.items()}
         for key, counted in _EACH_USER.items():
             value = _inherited(row, key, account, own, above)
             if value is not None:
-                caps_by_count[counted, True] = value
+                caps_by_count[counted, EACH_USER] = value
         for counter, amount in caps_by_count.items():
             tables.setdefault(counter, {}).setdefault(user, {})[account] = amount
-    name = "associations of users"
     return [
-        ({"of": counter, "by": [*_BY_USER], "at_most": table, "name": name}, ["user"] * is_of_each)
-        for (counter, is_of_each), table in tables.items()
+        {"of": counter, "by": [*_BY_USER], "at_most": table, "name": name}
+        for (counter, name), table in tables.items()
     ]
 
 
@@ -277,6 +265,7 @@ def _note_unread(folder: Folder, source: str, name: str, row: Record) -> None:
             continue
         if is_set(value) and value not in _HARMLESS.get(key, ()):
             folder.notes.add(source, f"{name} {key}={value}", effect)
-    flags = row.get("flags", "") if source == "qos.txt" else ""
-    if is_set(flags) and flags.lower() != _OVER_PARTITION:
+    unread = {*_flags(row)} - {_OVER_PARTITION} if source == "qos.txt" else set()
+    flags = row.get("flags", "")
+    if is_set(flags) and unread:
         folder.notes.add(source, f"{name} Flags={flags}", "flags of a QOS are not simulated")

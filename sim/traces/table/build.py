@@ -61,7 +61,7 @@ class Options:
     per: Per
     gang: bool
     release: Literal["eligible", "submit"]
-    waits_from: WaitsFrom = "inputs"
+    waits_from: WaitsFrom | None = None  # None: inputs, of a reader without this option
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +136,7 @@ def build_workload(
         if n_rows != parts.n_edges:
             account.change(_OF_PARTS, edges=n_rows - parts.n_edges)
         meta["report"]["jobs"] = len(parts.jobs["job_id"])
+        _note_waits(noticed, parts.job_edges, options.waits_from)
         workload = Workload.from_tables(
             jobs=_waiting(parts.jobs, options.waits_from),
             stages=parts.stages,
@@ -146,8 +147,7 @@ def build_workload(
         )
         return with_account(workload, account, bad)
     job_edges = _job_edges(jobs.edges)
-    if job_edges is not None and options.waits_from == "inputs":
-        noticed[_FROM_INPUTS] = len(np.unique(job_edges["downstream"]))
+    _note_waits(noticed, job_edges, options.waits_from)
     workload = Workload.from_tables(
         jobs=_waiting(tables[0], options.waits_from),
         stages=tables[1],
@@ -173,14 +173,24 @@ def _check_parts(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> No
         raise InputError(text, file=path, rule="elastic parts")
 
 
-def _waiting(jobs: dict[str, Any], waits_from: WaitsFrom) -> dict[str, Any]:
+def _note_waits(
+    noticed: dict[str, int], job_edges: dict[str, Any] | None, waits_from: WaitsFrom | None
+) -> None:
+    """Count the jobs whose waits count from their inputs, where an option says so."""
+    if job_edges is not None and len(job_edges["upstream"]) and waits_from == "inputs":
+        noticed[_FROM_INPUTS] = len(np.unique(job_edges["downstream"]))
+
+
+def _waiting(jobs: dict[str, Any], waits_from: WaitsFrom | None) -> dict[str, Any]:
     """Return the columns of jobs, which poll for their inputs only if waits count from these."""
-    return {k: v for k, v in jobs.items() if waits_from == "inputs" or k != "input_mode"}
+    return {k: v for k, v in jobs.items() if waits_from != "submit" or k != "input_mode"}
 
 
-def _with_kind(job_edges: dict[str, Any] | None, waits_from: WaitsFrom) -> dict[str, Any] | None:
+def _with_kind(
+    job_edges: dict[str, Any] | None, waits_from: WaitsFrom | None
+) -> dict[str, Any] | None:
     """Return dependencies as inputs, or as ends that are waited for."""
-    if job_edges is None or waits_from == "inputs":
+    if job_edges is None or waits_from != "submit":
         return job_edges
     return job_edges | {"kind": ["afterany"] * len(job_edges["upstream"])}
 

@@ -12,7 +12,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sim.base.errors import InputError, unknown
-from sim.cluster.limit_names import LIMITS, MINUTES, RESOURCES, limit_key, origin, row_name
+from sim.cluster.limit_names import (
+    LIMITS,
+    MINUTES,
+    RESOURCES,
+    in_hierarchy,
+    is_named,
+    limit_key,
+    origin,
+    row_name,
+)
 from sim.traces.slurm_site.shown import amounts, span_s
 from sweep.grid.changes import Change, Config, times, with_cluster, with_transform
 from sweep.grid.changes.limit import limit_note
@@ -61,7 +70,7 @@ def apply(parts: Config, change: Change) -> Config:
         changed = [{**row, "at_most": _scale(row["at_most"], factor)} for row in changed]
     else:
         changed = _set_rows(change, changed)
-    return with_cluster(parts, "limits", [*unchanged, *changed])
+    return with_cluster(parts, "limits", in_hierarchy([*unchanged, *changed]))
 
 
 def phrase(change: Change) -> str:
@@ -157,7 +166,14 @@ def _set_rows(change: Change, rows: Sequence[Mapping[str, Any]]) -> list[dict[st
     key = limit_key(name)
     caps = _set_amounts(change)
     own = {"by": list(LIMITS[key].by), "where": {"qos": qos}, "name": row_name(qos, key)}
-    bare = [{k: v for k, v in row.items() if k not in ("of", "at_most")} for row in rows]
+    bare = [
+        {
+            k: v
+            for k, v in row.items()
+            if k not in ("of", "at_most") and not (k == "spares" and is_named(row))
+        }
+        for row in rows
+    ]
     groups = [row for n, row in enumerate(bare) if row not in bare[:n]] or [own]
     remaining = [dict(row) for row in rows if row["of"] not in caps]
     return remaining + [

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sim.base.errors import InputError
+from sim.cluster.limit_names import in_hierarchy
 from sweep.grid import what_ifs
 from sweep.grid.changes import CHANGES, times
 from sweep.grid.grid import Cell
@@ -225,3 +226,21 @@ def test_windows_follow_their_machines() -> None:
 
 def test_factors_in_words() -> None:
     assert [times(factor) for factor in (0.5, 2, 0.75)] == ["half", "twice", "0.75 times"]
+
+
+def test_another_limit_of_a_qos_changes_what_other_limits_spare() -> None:
+    """Without the partition's limit of GPUs that of the QOS holds there; a new one spares chem."""
+    spared = {
+        (row["of"], row["name"]): row.get("spares")
+        for row in changed("what_if.qos='normal:GrpTRES=cpu=8,gres/gpu=none'").cluster["limits"]
+        if "name" in row
+    }
+    assert spared["gpu", "QOS normal, maxtrespu"] is None  # its own partition's
+    assert spared["cpu", "associations of accounts"] == {"qos": ["normal"]}
+    assert ("cpu", "QOS normal, grptres") in spared
+    rows = [
+        {"of": "gpu", "by": [], "where": {"queue": "day"}, "name": "QOS day, grptres"},
+        {"of": "gpu", "by": ["account"], "name": "associations of accounts"},
+    ]
+    assert in_hierarchy(rows)[1]["spares"] == {"queue": ["day"]}
+    assert "spares" not in in_hierarchy(in_hierarchy(rows)[1:])[0]

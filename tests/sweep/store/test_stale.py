@@ -54,7 +54,7 @@ def test_cells_of_modules_that_are_not_here_do_not_count(
     def in_own_module(key: str) -> object:
         known = config(key)
         assert known is not None
-        return known | {"evaluator": {"name": "late", "module": "evaluator_of_ones_own"}}
+        return known | {"evaluator": {"name": "late", "module": "folder_of_ones_own.late"}}
 
     monkeypatch.setattr(cache, "config", in_own_module)
     assert stale.stale_cells(folder, cache) == {}
