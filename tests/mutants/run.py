@@ -4,10 +4,11 @@ Each mutant changes one place of ``sim/engine/kernels``, in a process of its own
 it; no file is written. Random worlds judge it first, as long as ``--seconds``: those of a pool,
 whose outcomes the naive simulator gave once beforehand, that reach its line (`reach`), then fresh
 ones with the mechanisms of these (`worlds`). Then the engine's tests that reach its line judge it,
-the shortest first, as many as take ``--test-seconds`` together. A mutant that takes too long is
-caught, too: it no longer ends. Survivors are listed with file, line and change. `equivalent.toml`
-explains those that change no result, a line of reason each; worlds judge them, tests do not, and
-they are not counted if they survive.
+the shortest first, as many as take ``--test-seconds`` together; then fresh worlds once more, as
+long as ``--more-seconds``: some faults show in one world of hundreds. A mutant that takes too long
+is caught, too: it no longer ends. Survivors are listed with file, line and change.
+`equivalent.toml` explains those that change no result, a line of reason each; worlds judge them,
+tests do not, and they are not counted if they survive.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tests.mutants.reach import (
     reach_of_calls,
     run_tests,
 )
-from tests.mutants.worlds import by_worlds, notice_of, random_worlds
+from tests.mutants.worlds import by_fresh_worlds, by_worlds, notice_of, random_worlds
 
 EXPLAINED = Path(__file__).parent / "equivalent.toml"
 Check = Callable[[Mutant], str]
@@ -49,6 +50,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--worlds", type=int, default=1500, help="(default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=20, help="of worlds for each mutant")
     parser.add_argument("--test-seconds", type=float, default=30, help="of tests, each mutant")
+    parser.add_argument("--more-seconds", type=float, default=90, help="of worlds at the end")
     parser.add_argument("--files", nargs="*", default=[], metavar="NAME", help="of these kernels")
     parser.add_argument("--jobs", type=int, default=2, help="side by side (default: %(default)s)")
     parser.add_argument("--wanted", type=float, default=0.95, help="share (default: %(default)s)")
@@ -64,6 +66,9 @@ def main(arguments: list[str]) -> int:
     def check(mutant: Mutant) -> str:
         return by_worlds(worlds, reach, mutant, parsed.seconds)
 
+    def check_again(mutant: Mutant) -> str:
+        return by_fresh_worlds(worlds, reach, mutant, parsed.more_seconds, seed=3)
+
     survivors = judge(chosen, check, parsed.jobs)
     unexplained = [mutant for mutant in survivors if not reason_of(mutant)]
     if parsed.test_seconds and unexplained:
@@ -78,6 +83,8 @@ def main(arguments: list[str]) -> int:
         caught = {*unexplained} - {
             *judge(unexplained, lambda m: by_tests(tests, m, parsed.test_seconds), parsed.jobs)
         }
+        left = [mutant for mutant in unexplained if mutant not in caught]
+        caught |= {*left} - {*judge(left, check_again, parsed.jobs)}
         survivors = [mutant for mutant in survivors if mutant not in caught]
     return report(chosen, survivors, parsed.wanted)
 

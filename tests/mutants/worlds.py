@@ -61,15 +61,24 @@ def by_worlds(worlds: list[World], reach: Reach, mutant: Mutant, seconds: float)
         notice = notice_of(worlds[int(name)])
         if notice:
             return notice
-    near = [worlds[int(name)] for name in names or reach.nearest(mutant)]
-    return _by_worlds_like(near, end) if near else ""
+    return by_fresh_worlds(worlds, reach, mutant, end - time.process_time())
 
 
-def _by_worlds_like(worlds: list[World], end: float) -> str:
-    """Check by fresh worlds, each with the mechanisms of one of these worlds."""
-    rng = np.random.default_rng([2, len(worlds)])
+def by_fresh_worlds(
+    worlds: list[World], reach: Reach, mutant: Mutant, seconds: float, seed: int = 2
+) -> str:
+    """Check a mutant by fresh worlds, each with the mechanisms of one that reaches its line.
+
+    Those of few mechanisms come more often, in proportion: less of a change is lost among others.
+    """
+    end = time.process_time() + seconds
+    near = [worlds[int(name)] for name in reach.names_at(mutant) or reach.nearest(mutant)]
+    if not near:
+        return ""
+    weights = np.array([1 / max(len(world.drawn["mechanisms"]), 1) for world in near])
+    rng = np.random.default_rng([seed, len(near)])
     while time.process_time() < end:
-        on = {*worlds[rng.integers(len(worlds))].drawn["mechanisms"]}
+        on = {*near[rng.choice(len(near), p=weights / weights.sum())].drawn["mechanisms"]}
         world = draw_with(rng, on)
         end_after(LIMIT_S)
         try:

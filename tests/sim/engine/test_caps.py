@@ -11,6 +11,7 @@ from sim.base.errors import InputError
 from sim.cluster.faults import Outages
 from tests.examples import COMPILED_WIDE
 from tests.sim.engine import reference
+from tests.sim.engine.test_held_machines import Holds
 
 pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="in no wide variant")
 
@@ -23,7 +24,8 @@ def job(name: str, duration_s: float, n: int = 1, submit_s: float = 0.0, **more)
 
 def run(jobs, cluster, policy="fifo", **params):
     """Run jobs by the kernel, which equals the naive simulator; return the result."""
-    workload, built = sim.Workload.from_jobs(jobs), policies.build(policy, **params)
+    workload = sim.Workload.from_jobs(jobs)
+    built = policies.build(policy, **params) if isinstance(policy, str) else policy
     result = sim.simulate(workload, cluster, built)
     naive = reference.simulate(workload, cluster, built)
     for name in ("job_start", "job_finish", "job_failed", "task_start", "task_machine"):
@@ -466,3 +468,25 @@ def test_a_job_that_ends_at_its_limit_leaves_one_place_in_the_queue():
     cluster = sim.Cluster.slots(1).with_limits([{"of": "submitted_jobs", "at_most": 2}])
     result = run(jobs, cluster.with_enforced_limits())
     assert result.jobs["outcome"].to_pylist() == ["timeout", "done", "done", "rejected"]
+
+
+def test_machines_are_held_for_the_first_gang_that_its_cap_lets_start():
+    """Three gangs wait; the first two are of a user who has two running jobs of two.
+
+    The third needs both machines whole, and lacks the least on the first: it is held for it.
+    So the small job takes room on the second, though the first has more.
+    """
+    jobs = [
+        job("first", 50.0, demand={"cpu": 2}, user="u"),
+        job("second", 50.0, demand={"cpu": 3}, user="u"),
+        job("beyond", 1.0, n=2, submit_s=1.0, min_tasks=2, user="u"),
+        job("beyond, too", 1.0, n=2, submit_s=2.0, min_tasks=2, user="u"),
+        job("whole", 1.0, n=2, submit_s=3.0, demand={"cpu": 4}, min_tasks=2, user="v"),
+        job("small", 1.0, submit_s=4.0, user="v"),
+    ]
+    row = {"of": "running_jobs", "by": ["user"], "at_most": {"u": 2}}
+    cluster = sim.Cluster.machines(2, cpu=4).with_limits([row])
+    result = run(jobs, cluster, Holds(n=1))
+    assert starts(result)["small"] == 4
+    assert result.task_machine[-1] == 1
+    assert run(jobs, cluster, Holds(n=0)).task_machine[-1] == 0
