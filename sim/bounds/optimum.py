@@ -150,6 +150,12 @@ def _check_cluster(columns: Columns, cluster: Cluster) -> None:
             "speeds out, or use tight_lb of sim.lower_bound",
             rule="speeds of classes",
         )
+    if cluster.topology and columns.job_min_tasks.any():
+        raise InputError(
+            "the exact bound does not support gangs in domains of machines; leave out "
+            "cluster.topology, or use tight_lb of sim.lower_bound",
+            rule="domains of gangs",
+        )
 
 
 def _parents(workload: Workload, stage: int) -> list[tuple[int, bool]]:

@@ -90,7 +90,17 @@ class Record:
 
     @cached_property
     def duration(self) -> F8:
-        """Duration of each task at the speed of its machine's class, (T,) s."""
+        """Duration of each task at the speed of its machine's class, (T,) s.
+
+        Of tasks of gangs that may run slower across domains, the time for which they ran.
+        """
+        if self.result.cluster.topology.slows:
+            is_gang = self.c.job_min_tasks[self.task_job] > 0
+            return np.where(is_gang, self.finish - self.start, self._unslowed)
+        return self._unslowed
+
+    @property
+    def _unslowed(self) -> F8:
         speed = class_speeds(self.c, self.result.cluster)
         if speed is None:
             return self.c.task_duration

@@ -21,6 +21,7 @@ from sim.cluster.partitions import UNADMITTED, Rules, Unadmitted, parse_rules
 from sim.cluster.power import Power
 from sim.cluster.quotas import Quota, leaf_weights, parse_quotas
 from sim.cluster.reservations import NO_RESERVATIONS, Reservations
+from sim.cluster.topology import NO_TOPOLOGY, Topology, parse_topology
 
 QueueMode = Literal["global", "hard", "weighted", "quota"]
 _MODES = ("global", "hard", "weighted")
@@ -103,6 +104,8 @@ class Cluster:
         by default.
     power : Power or None
         What machines draw, and what that costs (`sim.cluster.power`); None if it is not metered.
+    topology : Topology
+        Domains of machines, such as racks (`sim.cluster.topology`); none by default.
     """
 
     resources: tuple[str, ...]
@@ -131,6 +134,7 @@ class Cluster:
     accounts: Mapping[str, str] = field(default_factory=dict)
     reservations: Reservations = NO_RESERVATIONS
     power: Power | None = None
+    topology: Topology = NO_TOPOLOGY
 
     @classmethod
     def slots(cls, n: int) -> Cluster:
@@ -410,6 +414,28 @@ class Cluster:
         if power is not None:
             power.check(self.resources, self.classes)
         return replace(self, power=power)
+
+    def with_topology(self, spec: Mapping[str, Any] | None) -> Cluster:
+        """Return the same cluster, whose machines are in domains of levels, such as racks.
+
+        Parameters
+        ----------
+        spec : mapping or None
+            See `sim.cluster.topology.check_spec`; None for no domains.
+
+        Raises
+        ------
+        InputError
+            If it is invalid, or the cluster is a pool of slots, which have no places.
+        """
+        if spec is None:
+            return replace(self, topology=NO_TOPOLOGY)
+        if self.unit:
+            raise InputError(
+                "slots have no places, so that they are in no domains; describe machines in "
+                "cluster.shape, or leave out cluster.topology"
+            )
+        return replace(self, topology=parse_topology(spec, self.n_machines, self.names))
 
     def with_reservations(self, rows: Sequence[Mapping[str, Any]]) -> Cluster:
         """Return the same cluster with advance reservations of machines.

@@ -22,6 +22,7 @@ from sim.cluster.components import (
     needs_at_once,
 )
 from sim.cluster.default_times import with_default_times
+from sim.cluster.domains import asked_levels, most_in_a_domain
 from sim.cluster.exclusive import machine_parts
 from sim.cluster.partitions import NO_RULES
 from sim.cluster.quotas import quota_tree
@@ -79,6 +80,7 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     if components is not None:
         may_be_equal &= ~components.is_heterogeneous
         _check_components(workload, components, fit_demand, runs_on, machines, rejected)
+    _check_domains(workload, cluster, components, fit_demand, runs_on, machines, rejected)
     whole_gangs = _Gangs(workload, fit_demand, may_be_equal)
     _check_gangs(workload, whole_gangs, shapes, count, allowed, in_devices, is_pool=cluster.unit)
     needs = needs_at_once(columns, demand, components)
@@ -431,6 +433,41 @@ def _check_components(
                 f"start together, but on the first machines with room in the empty cluster only "
                 f"{known[key]} of them fit; make the cluster larger or drop the job",
                 "gang too large",
+            )
+
+
+def _check_domains(
+    workload: Workload, cluster: Cluster, components: Components | None, demand: I8, runs_on: I8,
+    machines: Machines, rejected: Mask,
+) -> None:  # fmt: skip
+    """Refuse gangs that no empty domain of the level that they require has room for."""
+    columns, topology = workload.columns, cluster.topology
+    required, _ = asked_levels(columns, cluster)
+    room: dict[bytes, int] = {}
+    for job in np.flatnonzero((required >= 0) & ~rejected).tolist():
+        stages = slice(*columns.job_stage0[job : job + 2].tolist())
+        slots = demand[stages].max(axis=0)[None, :]
+        size = columns.job_min_tasks[job : job + 1].astype(np.int64)
+        codes = np.bitwise_and.reduce(runs_on[stages])[None]
+        if components is not None and components.is_heterogeneous[job]:
+            own = slice(*components.job0[job : job + 2].tolist())
+            size = components.size[own]
+            slots, codes = demand[components.stage[own]], runs_on[components.stage[own]]
+        is_single, level = bool(columns.job_one_per_node[job]), int(required[job])
+        parts = slots, codes, size, np.array([level, is_single])
+        key = b"|".join(part.tobytes() for part in parts)
+        if key not in room:
+            room[key] = most_in_a_domain(
+                topology.domain[level], *parts[:3], machines, one_per_node=is_single
+            )
+        if room[key] < size.sum():
+            name = topology.levels[level]
+            _fail(
+                f"{_job(workload, job)} requires that its {size.sum()} slots are in one {name}, "
+                f"and the {name} with the most room holds {room[key]} of them when it is empty; "
+                f"make each {name} larger (cluster.topology), let it require a wider level, or "
+                "prefer one (topology_preferred)",
+                "gang larger than a domain",
             )
 
 

@@ -184,6 +184,7 @@ class Recorder:
         self._features = features
         self._uniform = arrays["w_stage_uniform"]
         self._speed, self._kind = arrays["w_stage_speed"], arrays["c_mach_kind"]
+        self._crossing = arrays["state_job_crossing"]
         left_out = {"machine"} if "POOL" in features else set()
         if not {"INPUTS", "CAPS"} & set(features):  # else jobs may fail, and their tasks never run
             left_out.add("count")
@@ -245,7 +246,10 @@ class Recorder:
             columns,
         )
         if "CLASS_SPEEDS" in self._features:
-            speed = self._speed[columns.stages_of(task), self._kind[all_batches.machine]]
+            stage = columns.stages_of(task)
+            speed = self._speed[stage, self._kind[all_batches.machine]]
+            if "TOPOLOGY" in self._features:  # no gang starts twice where like tasks move as one
+                speed = speed / self._crossing[columns.stage_job[stage]]
             duration_s = all_batches.durations(slice(0, n))
             all_batches = replace(all_batches, end_s=all_batches.start_s + duration_s / speed)
         if task_order is None or not self._uniform.any():

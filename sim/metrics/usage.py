@@ -159,14 +159,15 @@ def _chunks(task0: I8) -> list[tuple[int, int]]:
 def utilization_makespan(run: Run, done: Mask, makespan_s: float) -> float:
     """Compute the work done over capacity × makespan, of the bottleneck resource.
 
-    Where classes of machines differ in speed, or jobs are elastic, work is the time for which
-    tasks ran.
+    Where classes of machines differ in speed, gangs that cross domains run slower, or jobs are
+    elastic, work is the time for which tasks ran.
     """
     columns, cluster = run.workload.columns, run.cluster
     if not np.isfinite(makespan_s) or makespan_s <= 0:
         return NAN
     work = columns.stage_work
-    if class_speeds(columns, cluster) is not None or has_elastic(columns):
+    has_speeds = class_speeds(columns, cluster) is not None or cluster.topology.slows
+    if has_speeds or has_elastic(columns):
         work = _recorded_work(run)
     elif not done.all():
         work = np.where(done[columns.stage_job], work, _recorded_work(run))

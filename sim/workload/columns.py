@@ -37,6 +37,8 @@ from sim.workload.schema import (
     RESTART,
     RUNS_ON,
     SPEEDUP,
+    TOPOLOGY_PREFERRED,
+    TOPOLOGY_REQUIRED,
     WIDTH_MIN,
     Column,
     speed_column,
@@ -97,6 +99,8 @@ class Columns:
     job_exclusive: Mask  # each of its tasks, or slots, takes a whole machine
     job_one_per_node: Mask  # no two of its tasks, or slots, share a machine
     job_n_nodes: I4  # nodes that it runs on; 0: one for each slot of a gang, or one
+    job_level_required: I4  # index into `levels_required`
+    job_level_preferred: I4  # index into `levels_preferred`
     # speed of its tasks on machines of each of `speed_classes`, (G, C): durations are divided by it
     stage_speed: F8
     stage_max_s: F8  # longest and shortest duration of a stage's tasks, s
@@ -128,6 +132,8 @@ class Columns:
     runs_on: tuple[str, ...]  # classes of machines (`sim.workload.schema.RUNS_ON`)
     speedups: tuple[str, ...]  # curves (`sim.workload.schema.SPEEDUP`)
     partitions: tuple[str, ...]  # sets of machines (`sim.workload.schema.PARTITION`)
+    levels_required: tuple[str, ...]  # of domains (`sim.workload.schema.TOPOLOGY_REQUIRED`)
+    levels_preferred: tuple[str, ...]
     speed_classes: tuple[str, ...]  # classes of `stage_speed`; on those of others the speed is 1
     features: Features  # features of jobs, and the history of past jobs (`sim.workload.history`)
     releases: Releases  # begin times and dependencies (`sim.workload.releases`)
@@ -191,6 +197,8 @@ def build(workload: Tables) -> Columns:
         "job_exclusive": column_or_default(jobs, EXCLUSIVE),
         "job_one_per_node": column_or_default(jobs, ONE_PER_NODE),
         "job_n_nodes": column_or_default(jobs, N_NODES),
+        "job_level_required": _texts(jobs, TOPOLOGY_REQUIRED)[0],
+        "job_level_preferred": _texts(jobs, TOPOLOGY_PREFERRED)[0],
         "job_input_mode": codes(jobs, "input_mode", INPUT_MODES),
         "job_poll_lag": column_or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),
@@ -258,6 +266,8 @@ def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
         runs_on=_texts(workload.stages, RUNS_ON)[1],
         speedups=_texts(workload.jobs, SPEEDUP)[1],
         partitions=_texts(workload.jobs, PARTITION)[1],
+        levels_required=_texts(workload.jobs, TOPOLOGY_REQUIRED)[1],
+        levels_preferred=_texts(workload.jobs, TOPOLOGY_PREFERRED)[1],
         speed_classes=speed_classes(workload.stages),
         features=Features(workload.jobs, workload.stages, workload.history),
         releases=Releases(workload.jobs, workload.job_edges),

@@ -234,6 +234,21 @@ EXCLUSIVE: Final = Column(
 ONE_PER_NODE: Final = Column(
     "one_per_node", pa.bool_(), "bool", "no two of its tasks, or slots, share a machine", False
 )
+TOPOLOGY_REQUIRED: Final = Column(
+    "topology_required",
+    CATEGORY,
+    "level",
+    "gang: level of the cluster in one domain of which all of its slots are; '': none",
+    "",
+)
+TOPOLOGY_PREFERRED: Final = Column(
+    "topology_preferred",
+    CATEGORY,
+    "level",
+    "gang: level in one domain of which its slots are where they fit; else in one of a wider "
+    "level, or in the fewest domains; '': none",
+    "",
+)
 PLANS_ON: Final = Column(
     "plans_on",
     CATEGORY,
@@ -380,6 +395,8 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         N_NODES,
         EXCLUSIVE,
         ONE_PER_NODE,
+        TOPOLOGY_REQUIRED,
+        TOPOLOGY_PREFERRED,
         PLANS_ON,
         RESERVATION,
     ),

@@ -158,11 +158,13 @@ class Workload(Tables):
             machines in which it may run; "": the default one), ``reservation`` (""; the
             advance reservation in which alone it runs), ``n_nodes`` (0: one for each slot),
             ``exclusive`` (False; true: its tasks take whole machines), ``one_per_node`` (False;
-            true: no two of its tasks share one, where nodes are chosen as in Slurm), ``min_tasks``
-            (0: no gang), ``width_min`` (0: not elastic), ``speedup`` ("": as many as places) and
-            ``reconfigure_s`` (0; None: its width is fixed at its start) of an elastic job
-            (`sim.workload.elastic`), whose ``min_tasks`` is its ``width_min``,
-            ``input_mode`` ("none") and ``poll_lag_s`` (0 s) default to the schema's defaults.
+            true: no two of its tasks share one, where nodes are chosen as in Slurm),
+            ``topology_required`` and ``topology_preferred`` ("": levels in one domain of which a
+            gang is, `sim.cluster.topology`), ``min_tasks`` (0: no gang), ``width_min`` (0: not
+            elastic), ``speedup`` ("": as many as places) and ``reconfigure_s`` (0; None: its width
+            is fixed at its start) of an elastic job (`sim.workload.elastic`), whose ``min_tasks``
+            is its ``width_min``, ``input_mode`` ("none") and ``poll_lag_s`` (0 s) default to the
+            schema's defaults.
             ``inputs`` is a list of the ``job_id`` of other jobs whose output the job requires, or a
             dict of job_id to kind ("hard" or "soft"). ``after`` is a dict of kind of dependency to
             such a list, or to a dict of job_id to delay (s): ``{"afterok": ["a"], "after": {"b":

@@ -18,6 +18,7 @@ from sim.cluster.power import SERIES, Power, read_series
 from sim.cluster.quotas import parse_quotas
 from sim.cluster.reservations import Reservations
 from sim.cluster.sizing import unit_cluster
+from sim.cluster.topology import check_spec
 from sweep.grid import remote
 from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
 from sweep.grid.machine_kinds import EXTRA_KIND, find_kind
@@ -31,7 +32,7 @@ UNMET_KEY = "unmet_dependencies"
 LIMITS, ACCOUNTS, QUOTAS = "limits", "accounts", "quotas"
 PARTITIONS, UNADMITTED_KEY = "partitions", "unadmitted"
 RESERVATIONS = "reservations"
-CHANGES, POWER = "changes", "power"
+CHANGES, POWER, TOPOLOGY = "changes", "power", "topology"
 PRICE = "price_per_machine_h"
 """Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
 MONTH_H = 730.0
@@ -64,6 +65,7 @@ KEYS = (
     QUOTAS,
     CHANGES,
     POWER,
+    TOPOLOGY,
     *FAULTS,
 )
 _MODES = ("global", "hard", "weighted")
@@ -116,6 +118,8 @@ def check(config: Mapping[str, Any]) -> None:
     parse_changes(config.get(CHANGES) or (), f"cluster.{CHANGES}")
     if config.get(POWER) is not None:
         Power.parse(config[POWER], f"cluster.{POWER}")
+    if config.get(TOPOLOGY) is not None:
+        check_spec(config[TOPOLOGY], f"cluster.{TOPOLOGY}")
 
 
 def _check_partitions(config: Mapping[str, Any]) -> None:

@@ -44,6 +44,7 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
         cluster = cluster.with_quotas(config[QUOTAS])
     cluster = cluster.with_limits(config.get("limits") or (), config.get("accounts"))
     cluster = cluster.with_reservations(config.get("reservations") or ())
+    cluster = cluster.with_topology(config.get("topology"))
     try:
         check_room(workload, bare)
         check_fits(workload, cluster)

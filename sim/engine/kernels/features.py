@@ -47,6 +47,8 @@ GANGS = Feature("GANGS")
 """Gang jobs."""
 COMPONENTS = Feature("COMPONENTS")
 """Gangs of unequal slots (`sim.engine.kernels.components`)."""
+TOPOLOGY = Feature("TOPOLOGY")
+"""Gangs that ask for a domain, or run slower across several (`sim.engine.kernels.domains`)."""
 SPREADS = Feature("SPREADS")
 """Tasks start singly of jobs of which no two share a machine (`sim.engine.kernels.spread`)."""
 INPUTS = Feature("INPUTS")

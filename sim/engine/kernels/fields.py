@@ -34,6 +34,14 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_job_limit", "f8", "J:ENFORCES", INPUT),  # of its run time, s
     ("w_job_slot", "i8", "J:GANGS, R", INPUT),  # room of a held gang slot, quanta
     ("w_job_one_per_node", "i1", "J", INPUT),  # no two of its slots share a machine
+    # level of domains that a gang requires, and the narrowest it asks for; -1 for none
+    ("w_job_required", "i4", "J:TOPOLOGY", INPUT),
+    ("w_job_narrowest", "i4", "J:TOPOLOGY", INPUT),
+    ("c_domain", "i4", "*, *", INPUT),  # of each level, the widest first, of each machine
+    ("c_crossing", "f8", "*", INPUT),  # factor of a gang that crosses the domains of a level
+    ("state_job_crossing", "f8", "J:TOPOLOGY", 1.0),  # its factor, by its slots
+    ("state_mach_within", "i1", "M:TOPOLOGY", 1),  # where a search looks
+    ("state_domain_slots", "i8", "M:TOPOLOGY", 0),  # of a gang, in each domain; -1: looked at
     ("w_job_shape", "i4", "J:GANGS", INPUT),  # of its slots (`sim.engine.kernels.slot_counts`)
     ("w_shape_slot", "i8", "*, F", INPUT),  # quanta
     ("w_shape_allowed", "i8", "*", INPUT),  # classes, as bits

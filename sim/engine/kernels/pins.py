@@ -12,7 +12,8 @@ back (`sim.engine.trials`).
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.buckets import is_waiting_gang, regroup
 from sim.engine.kernels.choosing.devices import n_by_devices
-from sim.engine.kernels.components import first_component, is_heterogeneous
+from sim.engine.kernels.components import first_component
+from sim.engine.kernels.domains import is_searched
 from sim.engine.kernels.features import CHOOSES, GANGS, REPLANS, RESERVES, STRICT
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
@@ -113,7 +114,7 @@ def _fits(st, j):
     """
     first = st.w_stage_task0[st.w_job_stage0[j]]
     entry, end = first, first + _n_slots(st, j)
-    if GANGS and is_waiting_gang(st, j) and is_heterogeneous(st, j):
+    if GANGS and is_waiting_gang(st, j) and is_searched(st, j):
         return _fits_components(st, j, first, end)
     n_free = 0  # slots that may be on any machine
     while end - n_free > first and st.w_pin_machine[end - n_free - 1] < 0:
@@ -177,7 +178,7 @@ def _place(st, j):
     if RESERVES and st.state_i[RESERVATIONS] > 0:
         begin_reserved(st, j)
     if GANGS and is_waiting_gang(st, j):
-        if is_heterogeneous(st, j):
+        if is_searched(st, j):
             admit_found(st, j)
         else:
             for i in range(n):

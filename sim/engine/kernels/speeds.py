@@ -3,20 +3,24 @@
 In this order, so that bits are defined: the duration, or the time until a failing attempt ends,
 divided by the speed; times the remote factor; then slow periods and the rates of overbooked
 machines (`sim.engine.kernels.faults.rates`). An elastic job, whose places may be on machines of
-several classes, goes at the least speed of these, as a part of its pace.
+several classes, goes at the least speed of these, as a part of its pace. The speed of a gang whose
+slots are in several domains is divided by its factor (`sim.engine.kernels.domains`).
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import part
-from sim.engine.kernels.features import CLASS_SPEEDS, ELASTIC
+from sim.engine.kernels.features import CLASS_SPEEDS, ELASTIC, TOPOLOGY
 
 
 @part
 def speed_on(st, g, machine):
     """Return the speed of the tasks of stage `g` on `machine`."""
     if CLASS_SPEEDS:
-        return st.w_stage_speed[g, st.c_mach_kind[machine]]
+        speed = st.w_stage_speed[g, st.c_mach_kind[machine]]
+        if TOPOLOGY:
+            return speed / st.state_job_crossing[st.w_stage_job[g]]
+        return speed
     return 1.0
 
 

@@ -54,6 +54,7 @@ from sim.engine.layout.rigid import check_rigid
 from sim.engine.layout.slots import components_of, slot_fields
 from sim.engine.layout.speeds import speed_fields
 from sim.engine.layout.tasks import by_turn, max_priority, turns, uniform_stages
+from sim.engine.layout.topology import topology_fields
 from sim.engine.layout.windows import kinds_by_job, outage_fields, window_fields
 from sim.engine.plan import Event, Plan
 
@@ -200,6 +201,7 @@ def lay_out(
         ),
         "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],
         **elastic_fields(columns, "ELASTIC" in features),
+        **topology_fields(columns, cluster, "TOPOLOGY" in features),
         **input_fields(columns, "INPUTS" in features, "RELEASES" in features),
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,

@@ -13,6 +13,7 @@ from sim.base.jit import Feature
 from sim.cluster.allowed import has_tiers
 from sim.cluster.cap_groups import Groups
 from sim.cluster.classes import PARTS
+from sim.cluster.domains import asks_for_domains
 from sim.cluster.fits import has_constraints, has_enforced_limits
 from sim.cluster.speeds import class_speeds
 from sim.engine.kernels import features as has
@@ -59,6 +60,7 @@ _RARER = _SITE | {
     has.REPLANS,
     has.QUOTAS,
     has.CLASS_SPEEDS,
+    has.TOPOLOGY,
     has.PINS,
     has.ELASTIC,
     has.RUNS_ON,
@@ -83,6 +85,7 @@ def select_features(
     `has_components`: a gang has unequal slots (`sim.cluster.components`).
     """
     needed = _needed(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
+    has_components |= has.TOPOLOGY in needed  # gangs are searched for in the same way
     needed |= {has.COMPONENTS} if has_components else set()
     checks = {has.CHECKS} if is_checked() else set()
     return frozenset(str(feature) for feature in _rounded(needed) | checks)
@@ -209,6 +212,7 @@ def _needed(
         simple = cluster.queue_mode == "global" and not lags
         pool = not rare and in_order and true_durations and simple and not groups
     tiers = not cluster.unit and has_tiers(cluster)
+    crossed = cluster.topology.slows
     is_reserved = len(cluster.reservations) > 0
     if fit == Fit.STRICT and (groups or preempts or tiers or is_reserved or plan.selects_classes):
         fit = Fit.PER_CLASS  # of a single pool, or of those that are reserved
@@ -226,7 +230,8 @@ def _needed(
         has.SERVICE: bool(thresholds or events & Event.SERVICE),
         has.LIMITS: limits or events != Event.NONE or plan.learning is not None,
         has.LEARNS: plan.learning is not None,
-        has.CLASS_SPEEDS: class_speeds(columns, cluster) is not None,
+        has.CLASS_SPEEDS: class_speeds(columns, cluster) is not None or (gangs and crossed),
+        has.TOPOLOGY: gangs and (crossed or asks_for_domains(columns, cluster)),
         has.GANGS: gangs,
         has.ELASTIC: elastic,
         has.SPREADS: spreads,

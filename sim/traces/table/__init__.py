@@ -56,7 +56,8 @@ def read(
     shifted so that the first is 0. Into ``jobs`` go ``limit_s`` as ``requested_s`` (null for none,
     and for 0), ``recorded_start_s``, ``recorded_finish_s`` and ``recorded_eligible_s``, ``user``,
     ``queue`` (else the partition), ``account``, ``qos``, ``partition``, ``priority``,
-    ``checkpoint_s`` (null for none) and ``restart_s`` (0 for none). A row with a ``width_min`` is
+    ``checkpoint_s`` (null for none), ``restart_s`` (0 for none), ``topology_required`` and
+    ``topology_preferred`` (null for none). A row with a ``width_min`` is
     an elastic job (`sim.workload.elastic`), with a ``speedup`` and ``reconfigure_s``: its run time
     is that at its number of tasks, and ``width_max``, by default that number, its greatest width;
     ``gpu_type`` becomes ``runs_on`` of ``stages``. ``depends_on`` has ids of jobs that a job waits

@@ -47,6 +47,8 @@ _OF_PARTS = "between rows: as between their jobs, or all tasks of both"
 _TEXTS = (
     ("user", ""), ("queue", "default"), ("account", ""), ("qos", ""), ("partition", ""),
 )  # fmt: skip
+_LEVELS = ("topology_required", "topology_preferred")
+"""Texts of which none is a value."""
 
 
 WaitsFrom = Literal["inputs", "submit"]
@@ -316,6 +318,8 @@ def _texts(columns: Mapping[str, Any], filled: dict[str, int]) -> dict[str, pa.A
         if name in present:
             count_rule(filled, f"{name} unknown: {default!r}", np.asarray(present[name].is_null()))
             result[name] = present[name].fill_null(default).dictionary_encode()
+    for name in (name for name in _LEVELS if name in present):
+        result[name] = present[name].fill_null("").dictionary_encode()
     return result
 
 

@@ -20,6 +20,7 @@ COLUMNS: Mapping[str, Kind] = {
     "priority": "priority", "depends_on": "ids", "parent_id": "text", "checkpoint_s": "span",
     "restart_s": "span", "width_min": "count", "width_max": "count", "speedup": "text",
     "reconfigure_s": "span", "wait_s": "span", "part_of": "text",
+    "topology_required": "text", "topology_preferred": "text",
 }  # fmt: skip
 """Columns that are read, and their kinds: a point in time, a time that passes, a number of at least
 0, a whole one, an amount of memory, any number or a word, text, ids of other jobs."""

@@ -76,3 +76,14 @@ def test_job_that_is_done_ran_whole(result: Result) -> None:
     lost = dataclasses.replace(records, start_s=start, end_s=end)
     with pytest.raises(BrokenRuleError, match="is done, and"):
         check_schedule(_like(result, records=lost))
+
+
+def test_gang_is_in_one_domain_of_the_level_that_it_requires() -> None:
+    stage = {"durations_s": [10.0] * 6, "demand": {"cpu": 1}}
+    job = {"submit_s": 0.0, "min_tasks": 6, "topology_required": "rack", "stages": [stage]}
+    cluster = sim.Cluster.machines(4, cpu=2).with_topology({"levels": {"rack": {"size": 4}}})
+    run = sim.simulate(sim.Workload.from_jobs([job]), cluster, policies.build("fifo"))
+    check_schedule(run)
+    apart = cluster.with_topology({"levels": {"rack": {"size": 2}}})
+    with pytest.raises(BrokenRuleError, match="the gang in row 0 is in several domains"):
+        check_schedule(_like(run, cluster=apart))

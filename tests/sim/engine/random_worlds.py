@@ -46,12 +46,13 @@ MECHANISMS = (
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
     *("quotas", "pins", "unequal slots", "one per node", "elastic", "requests"),
-    *("selected classes",),
+    *("selected classes", "topology"),
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
     *("preemption", "checkpoints", "tiers", "admission", "known outages", "reserved machines"),
     *("quotas", "pins", "one per node", "elastic", "selected classes"),
+    *("topology",),
 }
 """Mechanisms that no wide variant has."""
 LEAN = (
@@ -267,6 +268,34 @@ LEAN = (
     ("selected classes", "pins", "classes", "gangs"),
     ("selected classes", "caps", "classes", "gangs"),
     ("selected classes", "callbacks", "classes", "failures"),
+    ("topology", "gangs"),
+    ("topology", "gangs", "skip"),
+    ("topology", "gangs", "pack", "choice"),
+    ("topology", "gangs", "per class", "classes"),
+    ("topology", "gangs", "like tasks"),
+    ("topology", "gangs", "failures", "checkpoints"),
+    ("topology", "gangs", "outages", "callbacks"),
+    ("topology", "gangs", "preemption"),
+    ("topology", "gangs", "holds", "skip"),
+    ("topology", "gangs", "devices", "choice"),
+    ("topology", "gangs", "one per node"),
+    ("topology", "gangs", "exclusive", "partitions"),
+    ("topology", "gangs", "speeds", "choice"),
+    ("topology", "gangs", "quotas"),
+    ("topology", "gangs", "elastic"),
+    ("topology", "gangs", "pins"),
+    ("topology", "reservations"),
+    ("topology", "reservations", "choice", "devices"),
+    ("topology", "reservations", "known outages"),
+    ("topology", "planning"),
+    ("topology", "planning", "preemption", "checkpoints"),
+    ("topology", "planning", "classes"),
+    ("topology", "planning", "devices"),
+    ("topology", "planning", "one per node"),
+    ("topology", "unequal slots"),
+    ("topology", "unequal slots", "planning"),
+    ("topology", "unequal slots", "reservations"),
+    ("topology", "unequal slots", "skip", "devices", "choice"),
 )
 """Mechanisms of kernels that do not run, or do little, where others are there, too."""
 
@@ -399,6 +428,9 @@ def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
             job["exclusive"] = True
         if "one per node" in on and rng.random() < 0.6:
             job["one_per_node"] = True
+        if "topology" in on:
+            job["topology_required"] = str(rng.choice(["", "", "block", "rack"]))
+            job["topology_preferred"] = str(rng.choice(["", "block", "rack", "rack"]))
         if "admission" in on:
             job["n_nodes"] = int(rng.choice([0, 0, 1, 2, 3, 5]))
             if rng.random() < 0.5:
@@ -636,7 +668,21 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
         gpus = ["gpu"] if "devices" in on else []
         resources = ["slot"] if "slots" in cluster else ["cpu", "mem", *gpus]
         cluster["limits"] = _limits(rng, resources, bool(on & PARTITIONED))
+    if "topology" in on and "slots" not in cluster:
+        cluster["topology"] = _topology(rng)
     return cluster | _times(rng, on, 4 if "kinds" in cluster else 2)
+
+
+def _topology(rng: np.random.Generator) -> World:
+    """Draw one or two levels of domains, which may slow gangs that cross them."""
+    rack = int(rng.choice([1, 2, 2, 3, 4]))
+    levels: World = {"block": {"size": rack * int(rng.choice([2, 3]))}, "rack": {"size": rack}}
+    for level in levels.values():
+        if rng.random() < 0.6:
+            level["factor"] = float(rng.choice([1.5, 2.0, 1.1]))
+    if rng.random() < 0.05:
+        levels = {"rack": levels["rack"]}
+    return {"levels": levels, "preferred": str(rng.choice(["", "rack"]))}
 
 
 def _rules(rng: np.random.Generator, on: set[str]) -> World:
@@ -950,6 +996,8 @@ def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
         cluster = cluster.with_queues(spec["queues"]["mode"], shares)
     if "partitions" in spec:
         cluster = cluster.with_partitions(spec["partitions"])
+    if "topology" in spec:
+        cluster = cluster.with_topology(spec["topology"])
     if "quotas" in spec:
         cluster = cluster.with_quotas(spec["quotas"]["tree"])
     if "limits" in spec:

@@ -33,6 +33,7 @@ from tests.sim.engine.reference_requests import with_requests
 from tests.sim.engine.reference_reserve import reserve
 from tests.sim.engine.reference_runs_on import Selecting
 from tests.sim.engine.reference_speeds import Speeds
+from tests.sim.engine.reference_topology import Topologies
 from tests.sim.engine.reference_windows import Windows
 
 INF = math.inf
@@ -67,6 +68,7 @@ class _Run(
     Capping,
     Choosing,
     Composing,
+    Topologies,
     Launching,
     Limits,
     Partitioning,
@@ -118,6 +120,7 @@ class _Run(
         for p, child, kind in zip(parents, c.edge_child, c.edge_kind, strict=True):
             self.parents[child].append((int(p), int(kind)))
         self._init_components()
+        self._init_topology()
         self._init_elastic()
         self.view["left"][:] = [sum(self.size[g] for g in s) for s in self.job_stages]
         self.task_done = [False] * n_tasks
@@ -833,6 +836,8 @@ class _Run(
             slots.append((m, self._acquire_devices(slot, m), k))
             self._acquire(j, slot, m, 1)
         self.idle[j] = slots[::-1]
+        if not self._is_elastic(j):
+            self._note_crossing(j, places)
         self.admitted_s[j], self.nth_of_gang[j] = self.now, self.n_placed
         self.n_placed += 1
         if self.exclusive[j]:  # it uses all of its machines

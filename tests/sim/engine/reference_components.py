@@ -99,10 +99,14 @@ class Composing:
         if not self._within_cap(j, self._total(j), 1):
             return None
         rule = Machine.FIRST if self.unit else self.plan.choice.machine
-        places = self._place_components(j, barred, rule)
-        if places is None and self._is_heterogeneous(j):
-            places = self._place_components(j, barred, Machine.FIRST)
-        return places
+
+        def search(outside):
+            places = self._place_components(j, {*barred, *outside}, rule)
+            if places is None and self._is_heterogeneous(j):
+                places = self._place_components(j, {*barred, *outside}, Machine.FIRST)
+            return places
+
+        return self._in_domains(j, search, lambda m: 0 if m in barred else self._slots_on(j, 0, m))
 
     def _place_components(self, j, barred, rule, limits=None):
         """Place components in turn; `limits`: the most slots of some machines, others have none."""

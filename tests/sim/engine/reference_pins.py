@@ -57,7 +57,7 @@ class Pinning:
             slot = self.demand[next(g for g in self.job_stages[j] if self._ready(g))]
         asked_for = Counter(self._pinned_to(j))
         n_free, machines = asked_for.pop(-1, 0), []
-        if self._is_waiting_gang(j) and self._is_heterogeneous(j):
+        if self._is_waiting_gang(j) and self._is_searched(j):
             limits = {m: math.inf if n_free else n for m, n in asked_for.items()}
             return self._place_components(j, (), Machine.FIRST, limits)
         for m, n in sorted(asked_for.items()):
@@ -77,7 +77,7 @@ class Pinning:
             if self._is_pool():
                 free = self._cluster().free
                 nodes = choose(free, set(range(len(free))), Job(j, len(places), 0))
-            elif self._is_heterogeneous(j):
+            elif self._is_searched(j):
                 components = range(len(self.components[j]))
                 parts = [Counter(m for m, k in places if k == part) for part in components]
                 nodes = Nodes(parts, [k.demand for k in self._unequal_components(j)])

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -77,6 +78,7 @@ class Job:
     one_per_node: bool = False
     components: tuple[Component, ...] = ()  # if they are unequal; `demand` is of none then
     runs_on: frozenset[int] | None = None  # of the usable nodes those with room for it; None: all
+    in_domains: Callable[..., Any] | None = None  # a search in those that it asks for; None: none
 
 
 @dataclass
@@ -195,6 +197,21 @@ def choose(
 
 
 def _choose_components(free, allowed, job, max_tasks, weights):
+    first = job.components[0]
+
+    def search(outside):
+        return _choose_beside(free, allowed - outside, job, max_tasks, weights)
+
+    def slots(n):
+        if n not in allowed or (first.usable is not None and n not in first.usable):
+            return 0
+        own = Job(job.name, first.tasks, 0, first.demand, one_per_node=job.one_per_node)
+        return min(room(free[n], own), max_tasks(n))
+
+    return search(set()) if job.in_domains is None else job.in_domains(search, slots)
+
+
+def _choose_beside(free, allowed, job, max_tasks, weights):
     demands = [component.demand for component in job.components]
     for in_order in (False, True):
         left, parts, placed = [list(have) for have in free], [], []
@@ -746,10 +763,11 @@ class Replanning:
             bool(self.c.job_one_per_node[j]),
             self._unequal_components(j),
             self._hosts(j),
+            partial(self._in_domains, j),
         )
 
     def _unequal_components(self, j):
-        if not self._is_heterogeneous(j):
+        if not self._is_searched(j):
             return ()
         nodes = range(len(self.free))
         return tuple(

@@ -106,18 +106,28 @@ def reserve(run, first: int = -1) -> bool:
 
     def places(claims, begin, j):
         """Return the places that j would get, None if it does not fit."""
-        chosen = places_by(claims, begin, j, plan.choice.machine)
-        if chosen is None and run._is_heterogeneous(j):
-            chosen = places_by(claims, begin, j, Machine.FIRST)
+
+        def search(outside):
+            chosen = places_by(claims, begin, j, plan.choice.machine, outside)
+            if chosen is None and run._is_heterogeneous(j):
+                chosen = places_by(claims, begin, j, Machine.FIRST, outside)
+            return chosen
+
+        def slots_on(m):
+            room = least_room(claims, begin, j, m)
+            return 0 if room is None else slots(room, j, 0, m, begin)
+
+        chosen = run._in_domains(j, search, slots_on)
         return chosen if chosen is not None and within_cap(claims, begin, j) else None
 
-    def places_by(claims, begin, j, rule):
-        """Return the same by some rule: component by component."""
+    def places_by(claims, begin, j, rule, outside):
+        """Return the same by some rule: component by component, without some machines."""
         devices, chosen = copy.deepcopy(run.devices), []
         for k, component in enumerate(run.components[j]):
             claim = (begin, end_of(begin, j), j, chosen)
             rooms = [least_room([*claims, claim], begin, j, m) for m in range(len(run.capacity))]
             taken = {m for m, _ in chosen} if run._is_single(j) else set()
+            taken |= outside
             usable = [m for m in range(len(rooms)) if rooms[m] is not None and m not in taken]
             scores = {m: score(rooms[m], j, k, m, rule) for m in usable}
             machines = sorted(usable, key=scores.get)
@@ -127,7 +137,7 @@ def reserve(run, first: int = -1) -> bool:
             if len(own) < size:
                 chosen = None
                 break
-            for m in own if begin == (now, 0) and run._is_heterogeneous(j) else ():
+            for m in own if begin == (now, 0) and run._is_searched(j) else ():
                 run._acquire_devices(component.slot, m)
         run.devices = devices
         return chosen
@@ -140,7 +150,7 @@ def reserve(run, first: int = -1) -> bool:
             room = least_room([*claims, claim], begin, j, m)
             fits = fits and slots(room, j, k, m, begin) >= n
             listed = listed + [(m, k)] * n
-            for _ in range(n if fits and begin == (now, 0) and run._is_heterogeneous(j) else 0):
+            for _ in range(n if fits and begin == (now, 0) and run._is_searched(j) else 0):
                 run._acquire_devices(run.components[j][k].slot, m)
         run.devices = devices
         return fits

@@ -10,7 +10,8 @@ class Speeds:
         """Return the speed of the tasks of stage g on a machine; 1 where nothing says another."""
         names = self.c.speed_classes
         name = self.class_of_machine[machine] if not self.unit else ""
-        return float(self.c.stage_speed[g][names.index(name)]) if name in names else 1.0
+        speed = float(self.c.stage_speed[g][names.index(name)]) if name in names else 1.0
+        return speed / self.crossing[int(self.c.stage_job[g])]
 
     def _run_s(self, task, g, machine):
         """Return how long a whole run of the task takes there, beside its input."""
@@ -20,4 +21,6 @@ class Speeds:
     def _has_speeds(self):
         """Tell whether some stage has another speed than 1 on a class of the cluster."""
         stages = range(len(self.size))
+        if self.topology.slows and self.c.job_min_tasks.any():
+            return True
         return any(self._speed(g, m) != 1.0 for g in stages for m in range(len(self.capacity)))

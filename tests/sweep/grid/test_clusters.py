@@ -261,6 +261,26 @@ def test_rules_of_partitions_go_by_kinds_of_machines(workload: Workload) -> None
             cluster_checks.check(config(**{"shape": kinds, "count": 5} | changes))
 
 
+def test_machines_are_in_domains_at_each_capacity(workload: Workload) -> None:
+    topology = {"levels": {"rack": {"size": 2, "factor": 1.5}}, "preferred": None}
+    shape = {"cpu": 4}
+    for capacity, domains in ((1.0, [0, 0, 1, 1]), (0.75, [0, 0, 1])):
+        built = clusters.build_for(
+            workload, config(shape=shape, count=4, topology=topology), capacity
+        ).cluster
+        assert built.topology.domain.tolist() == [domains]
+    for changed, text in (
+        ({"levels": {}}, r"cluster\.topology must be like"),
+        ({"levels": {"rack": {"size": 0}}}, r"cluster\.topology\.levels\.rack\.size must be"),
+        ({"prefered": "rack"}, "did you mean 'preferred'"),
+        ({"preferred": "rak"}, "did you mean 'rack'"),
+    ):
+        with pytest.raises(InputError, match=text):
+            cluster_checks.check(config(shape=shape, count=4, topology=topology | changed))
+    with pytest.raises(InputError, match="slots have no places"):
+        clusters.build_for(workload, config(shape="slots", count=4, topology=topology), 1.0)
+
+
 @pytest.mark.parametrize("enforce", [1, "yes", 0.5])
 def test_limits_are_enforced_or_not(enforce: Any) -> None:
     with pytest.raises(InputError, match=r"cluster\.enforce_limits"):

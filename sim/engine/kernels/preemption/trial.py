@@ -10,8 +10,8 @@ from sim.engine.kernels.components import (
     end_component,
     first_component,
     idle_slots,
-    is_heterogeneous,
 )
+from sim.engine.kernels.domains import is_searched
 from sim.engine.kernels.features import (
     CHOOSES,
     GANGS,
@@ -116,7 +116,7 @@ def room_on(st, g, machine):
     if (WINDOWS or RUNS_ON) and _is_closed(st, j, machine):
         return 0
     if GANGS and is_waiting_gang(st, j):
-        if is_heterogeneous(st, j):
+        if is_searched(st, j):
             return 1  # they are looked for together (`can_start`)
         return slots_on(st, j, first_component(st, j), machine)
     row = demand_row(st, g)
@@ -146,7 +146,7 @@ def can_start(st, g, total):
     j = st.w_stage_job[g]
     if GANGS and is_waiting_gang(st, j):
         fits = total >= st.w_job_min_tasks[j]
-        if is_heterogeneous(st, j):
+        if is_searched(st, j):
             fits = find_slots(st, j, FREED)
         return fits and within_cap(st, j, st.w_job_total, j, 1)
     return total >= 1 and within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1)

@@ -10,8 +10,8 @@ from sim.engine.kernels.components import (
     end_component,
     first_component,
     idle_slots,
-    is_heterogeneous,
 )
+from sim.engine.kernels.domains import is_searched, note_crossing
 from sim.engine.kernels.elastic import is_elastic
 from sim.engine.kernels.faults.work import CANCEL
 from sim.engine.kernels.features import (
@@ -21,6 +21,7 @@ from sim.engine.kernels.features import (
     ELASTIC,
     LIMITS,
     PREEMPTS,
+    TOPOLOGY,
 )
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.held_slots import hold_slot, slots_on
@@ -47,7 +48,7 @@ from sim.engine.kernels.waiting import goes_before, update_rank
 @part
 def gang_fits(st, j):
     """Tell whether all slots of gang job `j` fit the free room at once, cap aside."""
-    if is_heterogeneous(st, j):
+    if is_searched(st, j):
         return find_slots(st, j, PRESENT)
     if most_slots(st, j) < st.w_job_min_tasks[j]:
         return False
@@ -135,6 +136,8 @@ def begin_gang(st, j):
         for c in range(first_component(st, j), end_component(st, j)):
             st.state_component_idle[c] = st.state_job_places[j] if is_unit else st.w_slot_size[c]
     st.state_i[IS_COUNTED] = 0
+    if TOPOLOGY and not is_unit:
+        note_crossing(st, j)
     if PREEMPTS:
         st.state_job_admitted[j] = st.state_f[NOW]
         st.state_job_nth[j] = st.state_i[N_PLACED]

@@ -18,7 +18,8 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
-from sim.engine.kernels.components import first_component, is_heterogeneous
+from sim.engine.kernels.components import first_component
+from sim.engine.kernels.domains import is_searched
 from sim.engine.kernels.features import QUOTAS, WINDOWS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.quotas import within_quota
@@ -84,7 +85,7 @@ def may_start(st, j):
     for r in range(len(st.state_free)):
         if 0 < st.w_job_total[j, r] > st.state_free[r]:
             return False
-    return is_heterogeneous(st, j) or most_slots(st, j) >= width(st, j)
+    return is_searched(st, j) or most_slots(st, j) >= width(st, j)
 
 
 @part
@@ -97,11 +98,11 @@ def keep_claim(st, j, begin):
         if place >= st.state_mach_free.shape[0]:
             if not stays_free(st, j, place, begin, end):
                 return False
-        elif is_heterogeneous(st, j):
+        elif is_searched(st, j):
             continue
         elif free_slots(st, j, c, place, begin, end) < st.state_entry_slots[entry]:
             return False
-    if is_heterogeneous(st, j) and not are_components_free(st, j, begin):
+    if is_searched(st, j) and not are_components_free(st, j, begin):
         return False
     if QUOTAS and _exceeds_quota(st, j, begin, end) < math.inf:
         return False
@@ -128,7 +129,7 @@ def claim_earliest(st, j):
     begin = _earliest_begin(st, j)
     if begin == math.inf:
         return begin
-    if not is_heterogeneous(st, j):
+    if not is_searched(st, j):
         _choose_places(st, j)
     if begin > AS_IT_IS:
         _list_claim(st, j, begin)
@@ -140,11 +141,11 @@ def claim_now(st, j):
     """Claim room for job `j` as it is now, for a start at once; False if there is none."""
     if not may_start(st, j):
         return False
-    if not is_heterogeneous(st, j) and _most_beside(st, j) < width(st, j):
+    if not is_searched(st, j) and _most_beside(st, j) < width(st, j):
         return False
     if not _is_within_share(st, j, AS_IT_IS):
         return False
-    if is_heterogeneous(st, j):
+    if is_searched(st, j):
         return claim_components(st, j, AS_IT_IS)
     if _count_slots(st, j, AS_IT_IS, takes_first(st)) < width(st, j):
         return False
@@ -198,7 +199,7 @@ def _earliest_begin(st, j):
         if begin == math.inf:
             return begin
         if begin > AS_IT_IS or may_start(st, j):
-            if is_heterogeneous(st, j):
+            if is_searched(st, j):
                 n_free = width(st, j) if claim_components(st, j, begin) else 0
             elif is_counted:
                 n_free, after, later = _follow_slots(st, j, begin, n_free, after, later)
@@ -415,7 +416,7 @@ def _choose_places(st, j):
 @part
 def claim_pinned(st, j):
     """Fill the entries of the claim of pinned job `j`, which is to start where it fits."""
-    if is_heterogeneous(st, j):
+    if is_searched(st, j):
         claim_found(st, j)
         return
     slot, entry = st.w_stage_task0[st.w_job_stage0[j]], first_entry(st, j)

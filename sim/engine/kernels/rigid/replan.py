@@ -19,7 +19,8 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.caps import PASSES, WITHIN, is_over_running
-from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
+from sim.engine.kernels.components import end_component, first_component
+from sim.engine.kernels.domains import is_searched
 from sim.engine.kernels.features import CAPS, GANGS, PINS, PREEMPTS, WINDOWS
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
@@ -381,7 +382,7 @@ def _try_job(st, now, j):
         may_wait = st.p_replan[RESERVED] == 0 or n_reserved < st.p_replan[RESERVED]
         start, was_tried = _plan_job(st, now, j, may_wait)
         if start == now:
-            if not is_heterogeneous(st, j):
+            if not is_searched(st, j):
                 avoid_completing(st, j)
             if over_with_nodes(st, j) != WITHIN:
                 start = NEVER
@@ -399,7 +400,7 @@ def _marks_nodes(st):
         if is_holding(st, j) or (CAPS and is_passed_over(st, st.state_job_ready_head[j])):
             continue
         allow_usable(st, j, False)
-        return has_any_room(st, j) if is_heterogeneous(st, j) else list_room(st, j) > 0
+        return has_any_room(st, j) if is_searched(st, j) else list_room(st, j) > 0
     return False
 
 
@@ -420,7 +421,7 @@ def _last_candidate(st, now, first, last):
         if may_fit(st, j):
             begin_search(st)
             allow_unreserved(st, j, now, now, now + limit_s(st, j))
-            if is_heterogeneous(st, j):
+            if is_searched(st, j):
                 if may_fit_alone(st, j):  # it may fit fewer nodes where it does not fit more
                     break
             elif list_room(st, j) >= job_width(st, j):
@@ -436,7 +437,7 @@ def _plan_job(st, now, j, may_wait):
     later, was_tried = now, False
     if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
         return NEVER, was_tried
-    several = is_heterogeneous(st, j)
+    several = is_searched(st, j)
     if PREEMPTS:
         list_gone(st, j)
     begin_ends(st, j)
@@ -487,7 +488,7 @@ def _plan_job(st, now, j, may_wait):
 def _look_for_start(st, now, j, may_wait):
     """Return when job `j` could start, as running jobs end, and how many of them end first."""
     st.state_replan[BY_PREEMPTING] = 0
-    if is_heterogeneous(st, j):
+    if is_searched(st, j):
         return expected_together(st, now, j, may_wait), 0
     return expected_start(st, now, j, may_wait)
 
@@ -497,7 +498,7 @@ def _choose_now(st, j):
     """Choose allowed nodes for job `j` to start now; False if it does not fit them."""
     if not may_fit(st, j):
         return False
-    if is_heterogeneous(st, j):
+    if is_searched(st, j):
         return choose_together(st, j, st.state_node_now, True)
     if list_room(st, j) < job_width(st, j):
         return False
@@ -536,7 +537,7 @@ def start_pinned(st, j):
         st.state_node_allowed[:] = 1
         list_room(st, j)
         choose_nodes(st, job_width(st, j))
-    elif is_heterogeneous(st, j):
+    elif is_searched(st, j):
         note_found(st, j)
     else:
         tasks, first = st.state_node_tasks, st.w_stage_task0[st.w_job_stage0[j]]

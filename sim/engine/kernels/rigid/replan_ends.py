@@ -10,7 +10,8 @@ out once, as far as tries look ahead.
 
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.choosing.devices import n_by_devices
-from sim.engine.kernels.components import first_component, is_heterogeneous
+from sim.engine.kernels.components import first_component
+from sim.engine.kernels.domains import is_searched
 from sim.engine.kernels.features import CHOOSES, PREEMPTS
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
@@ -112,7 +113,7 @@ def _count_first(st, j, row):
         if not may_host(st, j, node):
             continue
         first[node] = room_on(st, j, now, node)
-        is_single = CHOOSES and st.state_i[CONSTRAINED] and not is_heterogeneous(st, j)
+        is_single = CHOOSES and st.state_i[CONSTRAINED] and not is_searched(st, j)
         if is_single and first[node] > 0:  # of each device, as now
             first[node] = min(first[node], n_by_devices(st, st.w_job_slot, j, node))
     st.state_node_later[row] = first
@@ -325,7 +326,7 @@ def _list_next(st):
     other, k = ending_jobs(st)[i], first_vacated(st, i)
     first = st.w_stage_task0[st.w_job_stage0[other]]
     end, c, n_left = first + job_width(st, other), first_component(st, other), 0
-    several = is_heterogeneous(st, other)
+    several = is_searched(st, other)
     if several:
         n_left = st.w_slot_size[c]
     for task in range(first, end):

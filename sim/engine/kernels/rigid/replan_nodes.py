@@ -12,7 +12,8 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.caps import AMOUNT, BLOCKS, PASSES, WITHIN
 from sim.engine.kernels.choosing.devices import n_by_devices
-from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
+from sim.engine.kernels.components import end_component, first_component
+from sim.engine.kernels.domains import is_searched
 from sim.engine.kernels.features import CAPS, CHOOSES, GANGS, WINDOWS
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.rigid.replan_registers import (
@@ -50,7 +51,7 @@ def job_demand(st, j, r):
 @part
 def n_together(st, j):
     """Return the number of tasks of job `j` that are alike: of several components, the first's."""
-    return st.w_slot_size[first_component(st, j)] if is_heterogeneous(st, j) else job_width(st, j)
+    return st.w_slot_size[first_component(st, j)] if is_searched(st, j) else job_width(st, j)
 
 
 @part
@@ -103,7 +104,7 @@ def may_fit(st, j):
         return False
     if st.state_i[UNIT]:
         return job_width(st, j) <= st.state_replan[N_FREE]
-    return not GANGS or is_heterogeneous(st, j) or most_slots(st, j) >= job_width(st, j)
+    return not GANGS or is_searched(st, j) or most_slots(st, j) >= job_width(st, j)
 
 
 @part
@@ -139,7 +140,7 @@ def may_host(st, j, node):
     """Tell whether a node is of a class for job `j`; of several components, for the first one."""
     if not (CHOOSES and st.state_i[CONSTRAINED]):
         return True
-    if is_heterogeneous(st, j):
+    if is_searched(st, j):
         return st.w_slot_allowed[first_component(st, j)] & st.c_mach_class[node] != 0
     return st.w_job_allowed[j] & st.c_mach_class[node] != 0
 
@@ -184,7 +185,7 @@ def list_room(st, j):
 def set_wants(st, j):
     """Set what each task of job `j` takes, for `room_on`; of several components, the first's."""
     for r in range(len(st.state_wants)):
-        if is_heterogeneous(st, j):
+        if is_searched(st, j):
             st.state_wants[r] = st.w_slot[first_component(st, j), r]
         else:
             st.state_wants[r] = job_demand(st, j, r)
@@ -301,7 +302,7 @@ def over_with_nodes(st, j):
 def _amount_on_nodes(st, j, r):
     """Return how much of resource `r` the chosen nodes of exclusive job `j` have, quanta."""
     amount = 0
-    if is_heterogeneous(st, j):
+    if is_searched(st, j):
         first = st.w_stage_task0[st.w_job_stage0[j]]
         for entry in range(first, first + job_width(st, j)):
             amount += st.c_capacity[st.state_task_node[entry], r]
@@ -315,7 +316,7 @@ def _amount_on_nodes(st, j, r):
 @part
 def take_chosen(st, j):
     """Take the room of job `j` on the chosen nodes, and note them as its own."""
-    if is_heterogeneous(st, j):
+    if is_searched(st, j):
         _take_components(st, j)
     else:
         _take_tasks(st, j)

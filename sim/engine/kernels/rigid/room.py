@@ -4,6 +4,7 @@ One search for gangs, preemption and pins, which look at the present, and for ga
 under reservations and plans, which look at a time. The caller says where room is: ``left`` is what
 is free of each machine, and the *source* which machines are open. Components of a gang get room one
 after the other, each beside those before it; devices are those of the present, if it is looked at.
+A gang that asks for a domain of machines gets room in one, or, if it may, in the fewest.
 In the end all is given back, and the machines are noted as those of the slots.
 """
 
@@ -13,7 +14,8 @@ from sim.base.jit import inlined, late, part
 from sim.engine.kernels.choosing.choice import acquire_devices, score
 from sim.engine.kernels.choosing.devices import release
 from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
-from sim.engine.kernels.features import CHOOSES, PINS, PLACES, PREEMPTS, REPLANS
+from sim.engine.kernels.domains import largest_domain, look_into, next_domain
+from sim.engine.kernels.features import CHOOSES, PINS, PLACES, PREEMPTS, REPLANS, TOPOLOGY
 from sim.engine.kernels.held_slots import is_open, slots_in
 from sim.engine.kernels.state import CONSTRAINED, MACHINE_CHOICE
 
@@ -38,6 +40,71 @@ def find_slots(st, j, source):
 @part
 def find_together(st, j, left, source, rule, is_now):
     """Find machines for all slots of gang `j` by a rule; False if they do not fit.
+
+    In the domains that it asks for, unless its machines are told.
+    """
+    if TOPOLOGY and source != PINNED and st.w_job_narrowest[j] >= 0:
+        return _find_in_domains(st, j, left, source, rule, is_now)
+    return _find(st, j, left, source, rule, is_now)
+
+
+@part
+def _find_in_domains(st, j, left, source, rule, is_now):
+    """Find machines for all slots of gang `j` in one domain, the narrowest, or in the fewest.
+
+    Of the domains of a level in the one with the least room that holds them.
+    """
+    n_slots, level = st.w_slot_size[first_component(st, j)], st.w_job_narrowest[j]
+    while level >= max(st.w_job_required[j], 0):
+        _count_in_domains(st, j, level, left, source, is_now)
+        while True:
+            domain = next_domain(st, n_slots)
+            if domain < 0:
+                break
+            st.state_mach_within[:] = 0
+            look_into(st, level, domain)
+            if _find(st, j, left, source, rule, is_now):
+                st.state_mach_within[:] = 1
+                return True
+        st.state_mach_within[:] = 1
+        level -= 1
+    return st.w_job_required[j] < 0 and _find_in_fewest(st, j, left, source, rule, is_now)
+
+
+@part
+def _find_in_fewest(st, j, left, source, rule, is_now):
+    """Find machines for all slots of gang `j` in few domains, those with the most room first."""
+    n_slots, level, n_within = st.w_slot_size[first_component(st, j)], st.w_job_narrowest[j], 0
+    _count_in_domains(st, j, level, left, source, is_now)
+    st.state_mach_within[:] = 0
+    fits = False
+    while not fits:
+        domain = largest_domain(st)
+        if domain < 0:
+            break
+        look_into(st, level, domain)
+        n_within += st.state_domain_slots[domain]
+        st.state_domain_slots[domain] = -1
+        fits = n_within >= n_slots and _find(st, j, left, source, rule, is_now)
+    st.state_mach_within[:] = 1
+    return fits or _find(st, j, left, source, rule, is_now)  # where other components find room
+
+
+@part
+def _count_in_domains(st, j, level, left, source, is_now):
+    """Count the slots of the first component of gang `j` with room in each domain of a level."""
+    c = first_component(st, j)
+    st.state_domain_slots[:] = 0
+    if st.w_job_one_per_node[j]:
+        st.state_mach_given[:] = 0
+    for machine in range(len(st.state_mach_within)):
+        n_slots = min(slots_beside(st, j, c, machine, left, source, is_now), st.w_slot_size[c])
+        st.state_domain_slots[st.c_domain[level, machine]] += n_slots
+
+
+@part
+def _find(st, j, left, source, rule, is_now):
+    """Find machines for all slots of gang `j` by a rule, where the search looks.
 
     Where that does not suffice for several components, on the first machines with room.
     """
@@ -117,6 +184,8 @@ def _fill_rows(st, j, c, left, is_now):
 @part
 def slots_beside(st, j, c, machine, left, source, is_now):
     """Count the slots of component `c` that find room on `machine`, beside those of gang `j`."""
+    if TOPOLOGY and not st.state_mach_within[machine]:
+        return 0
     if st.w_job_one_per_node[j] and st.state_mach_given[machine]:
         return 0
     if source <= FREED and not is_open(st, j, c, machine):
