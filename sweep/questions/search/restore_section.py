@@ -22,7 +22,7 @@ from sweep.stats.metric_format import format_value, style, value_text
 TODAY = "today"
 ONE_RUN = (
     "one run each: a change may move the mean of a log by the order of a few jobs; seeds=bootstrap "
-    "(of a log) or seed=range(0,10) says how far"
+    "(of a log of 8 hours or more) or seed=range(0,10) says how far"
 )
 """Note on changes without intervals."""
 
