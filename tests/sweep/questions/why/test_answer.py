@@ -233,7 +233,6 @@ def test_wrong_words_say_the_way_out(command: Command) -> None:
     labels = [(row["policy"], row["capacity"]) for row in ran.rows]
     mine, far = str(labels.index(("fifo", 0.5))), str(labels.index(("las", 1.0)))
     for words, message in (
-        (["--why"], "show 0 --why --against las"),
         (["--against", "las"], "show 0 --why --against las"),
         (["--why", "--against", "nobody"], "policies that have one: las"),
         (["--why", "--against", "las"], "las has 2 settings; name one by its row"),
