@@ -1,4 +1,4 @@
-"""Waits, slowdowns and stops of groups of jobs: by queue, user, width or any other column of jobs.
+"""Waits, completion times, deadlines and stops of groups: by queue, user or any column of jobs.
 
 A metric of a group is named ``<metric>.<key>.<group>``: ``wait_p95_s.queue.short``,
 ``slowdown_p95.width.8-15``, ``wait_mean_s.priority.3``. Numbers of many values are groups by powers
@@ -26,8 +26,9 @@ from sim.workload.workload import Workload
 WIDTH = "width"
 """Key of the groups by width (`sim.workload.width`)."""
 NAMES = (
+    *("jct_mean_s", "jct_p95_s", "deadlines_missed"),
     *("slowdown_mean", "slowdown_p95"),
-    *("wait_mean_s", "wait_p50_s", "wait_p95_s", "wait_p99_s"),
+    *("wait_mean_s", "wait_p50_s", "wait_p90_s", "wait_p95_s", "wait_p99_s"),
     *stops.OF_JOBS,
 )
 """Metrics that groups have."""
@@ -102,7 +103,8 @@ def compute_by(run: Run, bounds: Mapping[str, F8], keys: Sequence[str]) -> dict[
     computed: dict[str, float] = {}
     for key in keys:
         for group, is_member in members(run.workload, key):
-            values = jobs.waits(run, bounds["cp_len"], done & is_member)
+            values = jobs.completion_of(run, done, is_member)
+            values |= jobs.waits(run, bounds["cp_len"], done & is_member)
             values |= stops.means(stopped, is_member)
             computed |= {f"{name}.{key}.{group}": value for name, value in values.items()}
     return computed

@@ -47,24 +47,25 @@ def read(
 
     ``submit_s``, ``eligible_s``, ``start_s`` and ``end_s`` are numbers of any clock, all of the
     same, or dates and times (``2026-03-01 09:30:00``, with or without parts of a second and a time
-    zone). ``run_s`` and ``limit_s`` are numbers, ``[days-]hours:minutes:seconds`` or ``1h 2m 3s``.
-    ``submit_s`` is required, and a run time: ``run_s``, or ``start_s`` and ``end_s``. Of start, end
-    and run time, one that is missing follows from the two others (the start also from ``wait_s``);
-    where all three are there and contradict each other by more than the resolution of the times,
-    ``run_s`` counts, and the difference is told. ``-``, ``N/A``, ``none`` and ``unknown`` are no
-    value.
+    zone). ``run_s``, ``limit_s`` and ``deadline_s`` are numbers, ``[days-]hours:minutes:seconds``
+    or ``1h 2m 3s``. ``submit_s`` is required, and a run time: ``run_s``, or ``start_s`` and
+    ``end_s``. Of start, end and run time, one that is missing follows from the two others (the
+    start also from ``wait_s``); where all three are there and contradict each other by more than
+    the resolution of the times, ``run_s`` counts, and the difference is told. ``-``, ``N/A``,
+    ``none`` and ``unknown`` are no value.
 
     A row becomes a job; its like tasks are a stage. Jobs are sorted by release, and times are
     shifted so that the first is 0. Into ``jobs`` go ``limit_s`` as ``requested_s`` (null for none,
     and for 0), ``recorded_start_s``, ``recorded_finish_s`` and ``recorded_eligible_s``, ``user``,
     ``queue`` (else the partition), ``account``, ``qos``, ``partition``, ``priority``,
-    ``checkpoint_s`` (null for none) and ``restart_s`` (0 for none). A row with a ``width_min`` is
-    an elastic job (`sim.workload.elastic`), with a ``speedup`` and ``reconfigure_s``: its run time
-    is that at its number of tasks, and ``width_max``, by default that number, its greatest width;
-    ``gpu_type`` becomes ``runs_on`` of ``stages``. ``depends_on`` has ids of jobs that a job waits
-    for: hard edges, as which it polls. A retry polls for the end of its earlier attempt. Rows of
-    one ``part_of`` are one job (`sim.traces.table.parts`): its stages, where ``depends_on`` has ids
-    of each other, else tasks of stages of like demand. A job whose id ``parent_id`` of others names
+    ``deadline_s`` (from submission; null for none), ``checkpoint_s`` (null for none) and
+    ``restart_s`` (0 for none). A row with a ``width_min`` is an elastic job
+    (`sim.workload.elastic`), with a ``speedup`` and ``reconfigure_s``: its run time is that at its
+    number of tasks, and ``width_max``, by default that number, its greatest width; ``gpu_type``
+    becomes ``runs_on`` of ``stages``. ``depends_on`` has ids of jobs that a job waits for: hard
+    edges, as which it polls. A retry polls for the end of its earlier attempt. Rows of one
+    ``part_of`` are one job (`sim.traces.table.parts`): its stages, where ``depends_on`` has ids of
+    each other, else tasks of stages of like demand. A job whose id ``parent_id`` of others names
     contains them, and is left out. A ``job_id`` that is there again, with other values, is a job of
     its own (``id#2``); without one a job is named by its row. Other columns are ignored.
 

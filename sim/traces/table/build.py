@@ -366,6 +366,9 @@ def _tables(
         no_limit = columns["limit_s"] <= 0
         count_rule(report["noticed"], "limit of 0: no limit", no_limit)
         table["requested_s"] = np.where(no_limit, np.nan, columns["limit_s"])
+    if "deadline_s" in columns:
+        moved_s = np.nan_to_num(jobs.logged_s - jobs.release_s)  # it is from the log's release on
+        table["deadline_s"] = pa.array(columns["deadline_s"] + moved_s, from_pandas=True)
     if "priority" in columns:
         table["priority"] = np.nan_to_num(columns["priority"])
     if "checkpoint_s" in columns:

@@ -92,3 +92,15 @@ def test_attempts_of_a_part_run_one_after_the_other(tmp_path):
     w = read_both(tmp_path, rows)
     assert (w.n_jobs, w.stage_edges.num_rows) == (1, 1)
     assert times(w, 2, "finish_s") == {"run": 20.0}
+
+
+def test_a_deadline_is_a_time_from_the_logs_submission(tmp_path):
+    """A retry keeps the log's due time: 1,060 s after its first attempt, and 60 more."""
+    lines = LOG.replace("depends_on", "depends_on,deadline_s").splitlines()
+    text = "\n".join([lines[0], *(f"{line},60" for line in lines[1:])])
+    w = read_both(
+        tmp_path, text.replace("long,0,0,1000,COMPLETED,,60", "long,0,0,1000,COMPLETED,,-")
+    )
+    assert w.jobs["deadline_s"].to_pylist() == [60.0, None, 60.0, 1060.0 + 60.0, 60.0]
+    run = sim.simulate(w, sim.Cluster.slots(3), policies.build("fifo"), seed=0)
+    assert run.metrics["deadlines_missed"] == 0.5  # a and b take 100 s
