@@ -19,7 +19,7 @@ from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError, unknown
 from sim.engine.record import Run
 from sim.metrics import jobs, stops
-from sim.metrics.common import Metric, done_mask
+from sim.metrics.common import Metric, done_mask, mean
 from sim.workload.width import job_widths, width_classes
 from sim.workload.workload import Workload
 
@@ -108,6 +108,42 @@ def compute_by(run: Run, bounds: Mapping[str, F8], keys: Sequence[str]) -> dict[
             values |= stops.means(stopped, is_member)
             computed |= {f"{name}.{key}.{group}": value for name, value in values.items()}
     return computed
+
+
+TABLE = (
+    *("submit_s", "eligible_s", "start_s", "finish_s", "failed", "estimate_s"),
+    *("slowdown", "gap_lb", "prediction_error", "utility", "worth"),
+)
+"""Columns of an evaluator's table that have a meaning, and so metrics, of their own."""
+
+
+def means_by(workload: Workload, table: pa.Table, keys: Sequence[str]) -> dict[str, float]:
+    """Compute the mean of each number that a table has of each job, by group; NaN does not count.
+
+    Parameters
+    ----------
+    workload : Workload
+        Workload of J jobs.
+    table : pyarrow.Table
+        A row a job; of another number of rows there are no groups.
+    keys : sequence of str
+        As of `compute_by`.
+    """
+    if table.num_rows != workload.n_jobs:
+        return {}
+    columns = {}
+    for field in table.schema:
+        is_flag = pa.types.is_boolean(field.type)
+        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        if field.name not in TABLE and (is_flag or is_number):
+            column = table[field.name].cast(pa.int8()) if is_flag else table[field.name]
+            columns[field.name] = column.cast(pa.float64()).to_numpy()
+    return {
+        f"{name}.{key}.{group}": mean(values[is_member & ~np.isnan(values)])
+        for key in keys
+        for group, is_member in members(workload, key)
+        for name, values in columns.items()
+    }
 
 
 def keys_of(workload: Workload) -> list[str]:
