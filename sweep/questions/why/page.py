@@ -274,7 +274,8 @@ def _reason(row: JobRow) -> str:
     reason, longer_s = row.longer
     slow = row.why.names[row.slow]
     verb = "took" if reason in (splits.RUNNING, splits.AGAIN) else "waited"
-    text = f"Under {slow} it {verb} {seconds(longer_s)} longer for {reason_words(reason)}"
+    words = reason_words(reason, sentences.at_once(row.why, row.job))
+    text = f"Under {slow} it {verb} {seconds(longer_s)} longer for {words}"
     share = row.overtaken_share
     if share >= 0.005:
         text += f"; {percent(share)} of what stood before it there came later than it did"
