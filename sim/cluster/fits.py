@@ -402,11 +402,13 @@ def _check_gangs(
             "or set min_tasks to 0",
             "gang of several classes",
         )
+    more = f"; of {workload.n_jobs:,} jobs {len(over):,} are so large" if len(over) > 1 else ""
     _fail(
         f"{_job(workload, job)} is a gang of {size} tasks that start together, but the empty "
         f"cluster has room for only {room[g]} of them at once (each slot holds the largest demand "
-        "of any stage of the job, and with one_per_node no two share a machine); "
-        "make the cluster larger or drop the job",
+        f"of any stage of the job, and with one_per_node no two share a machine){more}; make the "
+        "cluster larger or drop the job, or let its tasks start one by one (min_tasks 0; of most "
+        "logs trace.gang=false). No policy.fit helps: none starts a part of a gang",
         "gang too large",
     )
 

@@ -5,7 +5,8 @@ seed, **options) -> (metrics, table)``: numbers by name, and the table that they
 ``run(workload, cluster, policy, seed=seed)`` simulates (`sim.simulate`). Its other arguments are
 the options, so adding an evaluator is adding a file. An evaluator of the workload alone sets
 ``USES_POLICY = False`` and gets None as its policy. A user's own evaluator is any importable module
-with such a function.
+with such a function; ``by`` (keys of jobs, `sim.metrics.groups`) is an option of each, which gives
+metrics of groups of its last run, and means of the numbers that its table has of each job.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sim.base.errors import EvaluatorError
 from sim.base.plugins import Plugins, check_names
 from sim.base.plugins import options as options_of
 from sim.base.text import is_utf8
-from sim.metrics import METRICS, UTILIZATION
+from sim.metrics import METRICS, UTILIZATION, groups
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -39,6 +40,8 @@ EVALUATORS = Plugins(
 )
 
 _N_GIVEN = 5
+BY = "by"
+"""Option: keys of jobs of which there are groups."""
 
 
 def names() -> list[str]:
@@ -48,7 +51,8 @@ def names() -> list[str]:
 
 def options(name: str, module: str | None = None) -> dict[str, Any]:
     """Return the options of an evaluator with their defaults."""
-    return options_of(EVALUATORS.module(name, module).evaluate, _N_GIVEN)
+    own = options_of(EVALUATORS.module(name, module).evaluate, _N_GIVEN)
+    return own if module is None else {BY: (), **own}
 
 
 def uses_policy(name: str, module: str | None = None) -> bool:
@@ -92,10 +96,51 @@ def evaluate(
     """
     check_names(f"option of {name}", chosen, options(name, module))
     evaluator = EVALUATORS.module(name, module)
-    result = _check_result(name, evaluator.evaluate(run, workload, cluster, policy, seed, **chosen))
+    by: Sequence[str] = ()
+    if BY not in options_of(evaluator.evaluate, _N_GIVEN):
+        by = chosen.pop(BY, ())
+    groups.check_keys(workload, by)
+    runs: list[Result] = []
+    simulate = _remembering(run, runs) if by else run
+    returned = evaluator.evaluate(simulate, workload, cluster, policy, seed, **chosen)
+    result = _check_result(name, returned)
+    if by:
+        result[0].update(_by_group(name, workload, runs, result[1], by))
     if module is not None:
         _check_shares(name, result[0], (*cluster.resources, *workload.resources))
     return result
+
+
+def _remembering(run: Simulate, runs: list[Result]) -> Simulate:
+    """Return `run` such that its last result, which has times of tasks, is in `runs`."""
+
+    def simulate(*args: Any, **options: Any) -> Result:
+        result = run(*args, **{"record": "tasks", **options})
+        runs[:] = [result]
+        return result
+
+    return simulate
+
+
+def _by_group(
+    name: str, workload: Workload, runs: Sequence[Result], table: pa.Table, by: Sequence[str]
+) -> dict[str, float]:
+    """Return the metrics of groups of jobs of the last run, and the table's means by group.
+
+    Raises
+    ------
+    EvaluatorError
+        If the last run is not one of the workload.
+    """
+    if not runs or len(runs[0].job_start) != workload.n_jobs:
+        raise EvaluatorError(
+            f"evaluator {name} ran no simulation of the workload itself, so there are no groups of "
+            "its jobs: leave out metrics.by"
+        )
+    result = runs[0]
+    return groups.compute_by(result.on_own_clock, result.bounds, by) | groups.means_by(
+        workload, table, by
+    )
 
 
 def _check_shares(name: str, metrics: Mapping[str, float], resources: Sequence[str]) -> None:

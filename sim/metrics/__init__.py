@@ -31,12 +31,14 @@ _FIRST = (
     "jct_mean_s",
     "jct_p50_s",
     "jct_p90_s",
+    "jct_p95_s",
     "jct_p99_s",
     "slowdown_mean",
     "slowdown_p95",
     "bounded_slowdown_mean",
     "wait_mean_s",
     "wait_p50_s",
+    "wait_p90_s",
     "wait_p95_s",
     "wait_p99_s",
     "makespan_s",
@@ -92,13 +94,13 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     A job is *done* if it finished and did not fail; JCT is its finish minus its submission, which
     is later than in the workload if it waited for inputs.
 
-    - ``jct_mean_s``, ``jct_p50_s``, ``jct_p90_s``, ``jct_p99_s``: mean and percentiles (linear
-      interpolation) of JCT over the jobs done.
+    - ``jct_mean_s``, ``jct_p50_s``, ``jct_p90_s``, ``jct_p95_s``, ``jct_p99_s``: mean and
+      percentiles (linear interpolation) of JCT over the jobs done.
     - ``slowdown_mean``, ``slowdown_p95``: mean and percentile over the jobs done of JCT over
       critical path length, the job's duration alone on an unlimited cluster; a job of length 0 is
       left out.
-    - ``wait_mean_s``, ``wait_p50_s``, ``wait_p95_s``, ``wait_p99_s``: mean and percentiles over the
-      jobs done of start of the first task minus submission.
+    - ``wait_mean_s``, ``wait_p50_s``, ``wait_p90_s``, ``wait_p95_s``, ``wait_p99_s``: mean and
+      percentiles over the jobs done of start of the first task minus submission.
     - ``makespan_s``: last finish of the jobs done minus first submission of all.
     - ``utilization_<resource>``: the resource that tasks hold, launch lags included, over capacity,
       on average from the first submission to the last (if all jobs are submitted at one instant, to

@@ -1,4 +1,4 @@
-"""Waits, slowdowns and stops of groups of jobs: by queue, user, width or any other column of jobs.
+"""Waits, completion times, deadlines and stops of groups: by queue, user or any column of jobs.
 
 A metric of a group is named ``<metric>.<key>.<group>``: ``wait_p95_s.queue.short``,
 ``slowdown_p95.width.8-15``, ``wait_mean_s.priority.3``. Numbers of many values are groups by powers
@@ -19,15 +19,16 @@ from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError, unknown
 from sim.engine.record import Run
 from sim.metrics import jobs, stops
-from sim.metrics.common import Metric, done_mask
+from sim.metrics.common import Metric, done_mask, mean
 from sim.workload.width import job_widths, width_classes
 from sim.workload.workload import Workload
 
 WIDTH = "width"
 """Key of the groups by width (`sim.workload.width`)."""
 NAMES = (
+    *("jct_mean_s", "jct_p95_s", "deadlines_missed"),
     *("slowdown_mean", "slowdown_p95"),
-    *("wait_mean_s", "wait_p50_s", "wait_p95_s", "wait_p99_s"),
+    *("wait_mean_s", "wait_p50_s", "wait_p90_s", "wait_p95_s", "wait_p99_s"),
     *stops.OF_JOBS,
 )
 """Metrics that groups have."""
@@ -102,10 +103,47 @@ def compute_by(run: Run, bounds: Mapping[str, F8], keys: Sequence[str]) -> dict[
     computed: dict[str, float] = {}
     for key in keys:
         for group, is_member in members(run.workload, key):
-            values = jobs.waits(run, bounds["cp_len"], done & is_member)
+            values = jobs.completion_of(run, done, is_member)
+            values |= jobs.waits(run, bounds["cp_len"], done & is_member)
             values |= stops.means(stopped, is_member)
             computed |= {f"{name}.{key}.{group}": value for name, value in values.items()}
     return computed
+
+
+TABLE = (
+    *("submit_s", "eligible_s", "start_s", "finish_s", "failed", "estimate_s"),
+    *("slowdown", "gap_lb", "prediction_error", "utility", "worth"),
+)
+"""Columns of an evaluator's table that have a meaning, and so metrics, of their own."""
+
+
+def means_by(workload: Workload, table: pa.Table, keys: Sequence[str]) -> dict[str, float]:
+    """Compute the mean of each number that a table has of each job, by group; NaN does not count.
+
+    Parameters
+    ----------
+    workload : Workload
+        Workload of J jobs.
+    table : pyarrow.Table
+        A row a job; of another number of rows there are no groups.
+    keys : sequence of str
+        As of `compute_by`.
+    """
+    if table.num_rows != workload.n_jobs:
+        return {}
+    columns = {}
+    for field in table.schema:
+        is_flag = pa.types.is_boolean(field.type)
+        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        if field.name not in TABLE and (is_flag or is_number):
+            column = table[field.name].cast(pa.int8()) if is_flag else table[field.name]
+            columns[field.name] = column.cast(pa.float64()).to_numpy()
+    return {
+        f"{name}.{key}.{group}": mean(values[is_member & ~np.isnan(values)])
+        for key in keys
+        for group, is_member in members(workload, key)
+        for name, values in columns.items()
+    }
 
 
 def keys_of(workload: Workload) -> list[str]:

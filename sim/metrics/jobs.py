@@ -25,6 +25,7 @@ METRICS = {
     "jct_mean_s": Metric("s", "lower", "mean job completion time (finish - submit)", span=POSITIVE),
     "jct_p50_s": Metric("s", "lower", "median job completion time", span=POSITIVE),
     "jct_p90_s": Metric("s", "lower", "90th percentile of job completion times", span=POSITIVE),
+    "jct_p95_s": Metric("s", "lower", "95th percentile of job completion times", span=POSITIVE),
     "jct_p99_s": Metric("s", "lower", "99th percentile of job completion times", span=POSITIVE),
     "slowdown_mean": Metric(
         "1", "lower", "mean of completion time over critical path length", span=POSITIVE
@@ -36,6 +37,7 @@ METRICS = {
         "s", "lower", "mean time from submission to the first task's start", span=POSITIVE
     ),
     "wait_p50_s": Metric("s", "lower", "median of these waits", span=POSITIVE),
+    "wait_p90_s": Metric("s", "lower", "90th percentile of these waits", span=POSITIVE),
     "wait_p95_s": Metric("s", "lower", "95th percentile of these waits", span=POSITIVE),
     "wait_p99_s": Metric("s", "lower", "99th percentile of these waits", span=POSITIVE),
     "makespan_s": Metric("s", "lower", "last completion - first submission", span=POSITIVE),
@@ -77,7 +79,7 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     """Compute the metrics of jobs; JCT is finish minus submission."""
     done = done_mask(run)
     jct = run.job_finish[done] - run.job_submit[done]
-    p50, p90, p99 = percentiles(jct, 50, 90, 99)
+    p50, p90, p95, p99 = percentiles(jct, 50, 90, 95, 99)
     gap, error = gap_lb(run, bounds["new_lb"]), prediction_error(run)
     gap_p50, gap_p90 = percentiles(gap[~np.isnan(gap)], 50, 90)
     error_p50, error_p90 = percentiles(error[~np.isnan(error)], 50, 90)
@@ -85,13 +87,14 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
         "jct_mean_s": mean(jct),
         "jct_p50_s": p50,
         "jct_p90_s": p90,
+        "jct_p95_s": p95,
         "jct_p99_s": p99,
         **waits(run, bounds["cp_len"], done),
         "makespan_s": makespan_s(run),
         "jobs_failed": mean(run.job_failed),
         "gap_lb_p50": gap_p50,
         "gap_lb_p90": gap_p90,
-        **_deadlines(run, done),
+        **deadlines(run, done),
         "prediction_error_p50": error_p50,
         "prediction_error_p90": error_p90,
     }
@@ -108,15 +111,25 @@ def waits(run: Run, cp_len: F8, jobs: Mask) -> dict[str, float]:
     wait = run.job_start[jobs] - run.job_submit[jobs]
     slowdowns = slowdown(run, cp_len)[jobs]
     slowdowns = slowdowns[~np.isnan(slowdowns)]
-    p50, p95, p99 = percentiles(wait, 50, 95, 99)
+    p50, p90, p95, p99 = percentiles(wait, 50, 90, 95, 99)
     return {
         "slowdown_mean": mean(slowdowns),
         "slowdown_p95": percentiles(slowdowns, 95)[0],
         "wait_mean_s": mean(wait),
         "wait_p50_s": p50,
+        "wait_p90_s": p90,
         "wait_p95_s": p95,
         "wait_p99_s": p99,
     }
+
+
+def completion_of(run: Run, done: Mask, jobs: Mask) -> dict[str, float]:
+    """Compute mean and tail of the JCT of some jobs, and the deadlines that they missed, if any."""
+    jct = (run.job_finish - run.job_submit)[done & jobs]
+    values = {"jct_mean_s": mean(jct), "jct_p95_s": percentiles(jct, 95)[0]}
+    if np.isnan(run.workload.columns.job_deadline).all():
+        return values
+    return values | {"deadlines_missed": deadlines(run, done, jobs)["deadlines_missed"]}
 
 
 def gap_lb(run: Run, new_lb: F8) -> F8:
@@ -193,9 +206,11 @@ def _since_submission(run: Run, done: Mask) -> tuple[F8, F8]:
     return elapsed_s, final_deadline_s(columns, elapsed_s)
 
 
-def _deadlines(run: Run, done: Mask) -> dict[str, float]:
-    """Compute the fraction of missed deadlines, and the mean utility."""
+def deadlines(run: Run, done: Mask, jobs: Mask | None = None) -> dict[str, float]:
+    """Compute the fraction of missed deadlines, and the mean utility, of all or some jobs."""
     has_deadline = ~np.isnan(run.workload.columns.job_deadline)
+    if jobs is not None:
+        has_deadline &= jobs
     elapsed_s, deadline_s = (x[has_deadline] for x in _since_submission(run, done))
     utility = job_utility(run)
     return {

@@ -150,9 +150,18 @@ def stage_ready_s(graphs: Graphs, longest_s: F8) -> F8:
 
 
 def repeat_jobs(
-    workload: Workload, rows: I8, copy: Mask, submit_s: F8, transform: dict[str, object]
+    workload: Workload,
+    rows: I8,
+    copy: Mask,
+    submit_s: F8,
+    transform: dict[str, object],
+    job_edges: pa.Table | None = None,
 ) -> Workload:
-    """Build a workload of the jobs `rows`, some of them several times, at new times."""
+    """Build a workload of the jobs `rows`, some of them several times, at new times.
+
+    `job_edges` are those between the new jobs; None: as those of the originals, which are all among
+    the rows.
+    """
     graphs = Graphs.from_workload(workload)
     taken = graphs.take(rows)
     stage = ranges(graphs.job_stage0[rows], graphs.job_stage0[rows + 1])
@@ -164,10 +173,12 @@ def repeat_jobs(
     jobs = take_rows(workload.jobs, rows)
     jobs = shift_begins(jobs, submit_s - values(jobs, "submit_s"))
     jobs = with_column(jobs, "submit_s", submit_s)
-    job_edges, downloads = workload.job_edges, workload.downloads
-    for key in ("upstream", "downstream"):
-        job_edges = with_column(job_edges, key, new_row[values(job_edges, key)])
-    job_edges = pa.concat_tables([job_edges, _edges_of_copies(workload, rows, copy)])
+    downloads = workload.downloads
+    if job_edges is None:
+        job_edges = workload.job_edges
+        for key in ("upstream", "downstream"):
+            job_edges = with_column(job_edges, key, new_row[values(job_edges, key)])
+        job_edges = pa.concat_tables([job_edges, _edges_of_copies(workload, rows, copy)])
     kind = take_rows(workload.stage_edges, edge)["kind"]
     ids = _unique_ids(jobs["job_id"].to_pylist(), copy)
     jobs = _with_own_arrays(jobs, ids)

@@ -7,14 +7,24 @@ of a job alone, so an earlier one may be hidden behind it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I8, Mask
-from sim.workload.schema import CATEGORY, DELAYED_BY, ELIGIBLE, REASON, RECORDED, SUBMITTED
-from sim.workload.tables import column_or_default
+from sim.workload.schema import (
+    CATEGORY,
+    DELAYED_BY,
+    ELIGIBLE,
+    JOB_EDGE_KINDS,
+    REASON,
+    RECORDED,
+    SUBMITTED,
+)
+from sim.workload.tables import codes, column_or_default, values
 from sim.workload.workload import Workload
 
 THROTTLE_REASONS = ("JobArrayTaskLimit",)
@@ -26,6 +36,10 @@ KINDS = {
     "begin time": r"BeginTime",
 }
 """Kinds of reasons that no free room ends, each by a regular expression; the first counts."""
+OTHER, DEPENDENCY = "other", "dependency"
+"""Causes of a late eligibility: none that is known, and the end of other jobs."""
+NOTICED_S = 60.0
+"""Longest time, s, in which a scheduler notices the end of a job that another waits for."""
 ROUNDING_S = 1.0
 """Eligibility by so much after the submission is a matter of rounding."""
 
@@ -158,18 +172,31 @@ def delayed(workload: Workload, rounding_s: float = ROUNDING_S) -> Delayed:
     is_shifted = release_s > logged_s + rounding_s
     with np.errstate(invalid="ignore"):
         is_simulated = ~is_shifted & (eligible_s > logged_s + rounding_s)
-    return Delayed(_by_cause(workload, is_simulated), _by_cause(workload, is_shifted))
+    causes = _causes(workload, logged_s, eligible_s)
+    return Delayed(_by_cause(causes, is_simulated), _by_cause(causes, is_shifted))
 
 
-def _by_cause(workload: Workload, rows: Mask) -> dict[str, int]:
-    if not rows.any():
-        return {}
-    if DELAYED_BY.name not in workload.jobs.column_names:
-        return {"other": int(rows.sum())}
-    code, names = _codes(workload, DELAYED_BY.name)
-    n = np.bincount(code[rows], minlength=len(names))
-    counts = {name or "other": int(k) for name, k in zip(names, n.tolist(), strict=True) if k}
-    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+def _causes(workload: Workload, logged_s: F8, eligible_s: F8) -> NDArray[np.object_]:
+    """Return the cause of each job's delay: the log's, else a dependency that ended then."""
+    causes = np.full(workload.n_jobs, OTHER, object)
+    if DELAYED_BY.name in workload.jobs.column_names:
+        code, names = _codes(workload, DELAYED_BY.name)
+        causes = np.array([name or OTHER for name in names], object)[code]
+    if not workload.job_edges.num_rows:
+        return causes
+    upstream, downstream = (values(workload.job_edges, k) for k in ("upstream", "downstream"))
+    waits = codes(workload.job_edges, "kind", JOB_EDGE_KINDS) != JOB_EDGE_KINDS.index("soft")
+    last_s = np.full(workload.n_jobs, np.nan)
+    finish_s = column_or_default(workload.jobs, RECORDED[1])
+    np.fmax.at(last_s, downstream[waits], finish_s[upstream[waits]])
+    with np.errstate(invalid="ignore"):
+        is_last = (last_s > logged_s) & (np.abs(eligible_s - last_s) <= NOTICED_S)
+    causes[is_last & (causes == OTHER)] = DEPENDENCY
+    return causes
+
+
+def _by_cause(causes: NDArray[np.object_], rows: Mask) -> dict[str, int]:
+    return dict(Counter(causes[rows].tolist()).most_common())
 
 
 def _codes(workload: Workload, name: str) -> tuple[I8, list[str]]:

@@ -115,25 +115,31 @@ class Cell:
         cells = [self] if beside is None else [self, beside]
         return _plug_in("draw").draw([cell._capture() for cell in cells])
 
-    def why(self, against: str | int) -> Any:
-        """Run this cell and that of another policy again, and say why it loses.
+    def why(self, against: str | int | None = None, *, recorded: bool = False) -> Any:
+        """Run this cell again, and say why its jobs waited, or why it loses against another.
 
         Parameters
         ----------
-        against : str or int
+        against : str or int, optional
             The other policy, of a cell that differs in nothing else; or the row of that cell.
+        recorded : bool
+            Without `against`: of the log's own schedule, by its recorded starts.
 
         Returns
         -------
-        Answer
-            ``summary`` is two sentences, ``jobs`` and ``behind`` are data frames; it shows its
-            page in a notebook, and ``write(path)`` keeps it.
+        Answer or WaitAnswer
+            ``summary`` is two sentences; with `against` ``jobs`` and ``behind`` are data frames,
+            without it ``jobs`` and ``by("user")``. It shows its page in a notebook, and
+            ``write(path)`` keeps it.
 
         Raises
         ------
         InputError
-            If no cell, or several, are of that policy.
+            If no cell, or several, are of that policy; or the log has no starts.
         """
+        if against is None:
+            plug_in = _plug_in("explain_waits")
+            return plug_in.explain_waits(self._folder, self._number, is_log=recorded)
         return _plug_in("explain").explain(self._folder, self._number, against)
 
     def perfetto(self, path: str | Path) -> None:

@@ -221,7 +221,8 @@ class Sweep:
         Parameters
         ----------
         quantity : str
-            ``jct_s``, ``wait_s``, ``slowdown`` (JCT over critical path) or ``gap_lb``.
+            ``jct_s``, ``wait_s``, ``slowdown`` (JCT over critical path), ``gap_lb``, or a column of
+            numbers that the evaluator's table has of each job.
         capacity : float, optional
             Which of the sweep's capacities; needed if there are several.
         to, policies, traces, size
@@ -234,8 +235,6 @@ class Sweep:
         InputError
             On an unknown quantity, capacity or policy, or if the jobs are no longer cached.
         """
-        if quantity not in figures.QUANTITIES:
-            raise InputError(unknown("quantity of a job", quantity, figures.QUANTITIES))
         capacities = self._summary.capacities
         if capacity is None and len(capacities) == 1:
             capacity = capacities[0]

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sim import evaluators
 from sim.base.errors import InputError, unknown
 from sweep.grid import plugins
 from sweep.grid.overrides import Assignment
 
+SIMULATION = "simulation"
+"""Default evaluator."""
 BY = "metrics.by"
 """Key: waits and slowdowns by queue, user, width or another category of jobs, too."""
 
@@ -20,15 +23,16 @@ def take_by(lines: dict[str, Assignment]) -> None:
     Raises
     ------
     InputError
-        If the evaluator is another than the simulation, which alone has groups.
+        If the evaluator is one of the project's but for the simulation: these have no groups.
     """
     line = lines.pop(BY, None)
     if line is None or line.values == (None,):
         return
-    if "evaluator" in lines and lines["evaluator"].value != "simulation":
+    evaluator = str(lines["evaluator"].value) if "evaluator" in lines else SIMULATION
+    if evaluator != SIMULATION and evaluator in evaluators.names():
         raise InputError(
-            f"{line.text}: evaluator={lines['evaluator'].value} has metrics of its own; groups are "
-            "of evaluator=simulation, the default",
+            f"{line.text}: evaluator={evaluator} has metrics of its own; groups are of "
+            "evaluator=simulation, the default, and of an evaluator of your own (module:)",
             rule="unknown key",
         )
     values = line.values if line.swept or not isinstance(line.value, list) else line.value
@@ -37,7 +41,9 @@ def take_by(lines: dict[str, Assignment]) -> None:
             f"{line.text}: give keys of jobs, such as {BY}=queue or {BY}=[user,width]",
             rule="wrong type",
         )
-    lines["evaluator.by"] = replace(line, key="evaluator.by", values=([*values],), swept=False)
+    kind = line.kind if evaluator == SIMULATION else "add"  # its option need not have the key
+    key = "evaluator.by"
+    lines[key] = replace(line, key=key, values=([*values],), swept=False, kind=kind)
 
 
 SEEDS, BLOCK, BOOTSTRAP = "seeds", "seeds_block", "bootstrap"

@@ -212,7 +212,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         named=named,
         words=words,
         precision=precision,
-        verdict_metric=_verdict_metric(verdict_line, _baseline(baseline)),
+        verdict_metric=_verdict_metric(verdict_line, _baseline(baseline), lines.get("evaluator")),
         goal=goal,
         name=sweep_name or (goal.sweep_name if goal else "") or None,
         question=question,
@@ -376,11 +376,24 @@ def table_metrics(line: Assignment | None, evaluator: object | None) -> tuple[st
     return tuple(map(str, names))
 
 
-def _verdict_metric(line: Assignment | None, baseline: str | None) -> str | None:
+def _verdict_metric(
+    line: Assignment | None, baseline: str | None, evaluator: Assignment | None
+) -> str | None:
     if line is None or line.value is None:
         return None
     name = str(line.value)
-    if metric(name).against_baseline and baseline is None:
+    try:
+        known = metric(name)
+    except InputError as error:
+        if evaluator is None:
+            raise
+        own = (
+            f"; a number of evaluator={evaluator.value} has no direction, so that no policy is "
+            f"best by it: metrics={name} shows it, target.metric={name} searches by it, and a "
+            "family of metrics (`python -m sweep plugins`) has one"
+        )
+        raise InputError(f"{error.message}{own}", rule=error.rule) from None
+    if known.against_baseline and baseline is None:
         raise InputError(f"{line.text} compares with a baseline: give baseline=POLICY")
     return name
 

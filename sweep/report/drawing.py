@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +27,11 @@ _LINES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 _PANEL_SIZE = (4.6, 3.2)  # inches
 _FONT, _SMALL_FONT, _NARROW = 9.0, 7.5, 2.6
 """Size of the letters in points; of those in panels that are narrower than so many inches."""
-_LETTER, _HANDLE = 0.6, 4.0
-"""Width of a letter, and of the line beside a name in the legend, in sizes of letters."""
+_LETTER, _HANDLE, _LINE = 0.6, 4.0, 1.2
+"""Width of a letter, of the line beside a name in the legend, and height of a line, in sizes of
+letters."""
+_AXIS = 0.7
+"""Part of a panel's width between its first and its last tick."""
 
 
 @dataclass(frozen=True)
@@ -184,12 +189,49 @@ def _draw_panel(axes: Any, panel: Panel, chart: Chart, font: float, width: float
     if chart.log_x:
         axes.set_xscale("log")
     if panel.ticks:
-        axes.set_xticks(panel.ticks, [text(tick) for tick in panel.ticks])
+        labels, angle = tick_labels(panel.ticks, font, width, log=chart.log_x)
+        axes.set_xticks(panel.ticks, labels)
+        axes.tick_params("x", rotation=angle)
     if chart.log_y:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def tick_labels(
+    ticks: Sequence[float], font: float, width: float, *, log: bool = False
+) -> tuple[list[str], int]:
+    """Return a label for each tick of a panel that is so many inches wide, and their angle.
+
+    Labels that would overlap stand upright; where even these would, one that is too near the one
+    before is empty, and its tick remains. The first and the last have theirs.
+
+    >>> tick_labels((0.7, 0.9, 1.0), 9.0, 4.6)
+    (['0.7', '0.9', '1'], 0)
+    >>> tick_labels((0.7, 0.9, 2.0), 9.0, 2.0)
+    (['0.7', '0.9', '2'], 90)
+    >>> tick_labels((0.7, 0.71, 2.0), 9.0, 2.0)
+    (['0.7', '', '2'], 90)
+    """
+    labels = [text(tick) for tick in ticks]
+    if len(ticks) < 2:
+        return labels, 0
+    places = [math.log(tick) if log else tick for tick in ticks]
+    span = max(places) - min(places) or 1.0
+    inches = [(place - min(places)) / span * _AXIS * width for place in places]
+    letter = font / 72
+    needs = [(len(label) + 1) * _LETTER * letter for label in labels]
+    gaps = [after - before for before, after in itertools.pairwise(inches)]
+    wide = [(left + right) / 2 for left, right in itertools.pairwise(needs)]
+    if all(gap >= need for gap, need in zip(gaps, wide, strict=True)):
+        return labels, 0
+    line, last = _LINE * letter, len(labels) - 1
+    labelled = [0]
+    for k in range(1, last):
+        if inches[k] - inches[labelled[-1]] >= line and inches[last] - inches[k] >= line:
+            labelled.append(k)
+    return [label if k in (*labelled, last) else "" for k, label in enumerate(labels)], 90
 
 
 def _draw(axes: Any, trace: dict[str, Any]) -> None:

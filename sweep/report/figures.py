@@ -177,7 +177,7 @@ def distributions(
     panels : sequence of (title, dict of policy to (J,) float64)
         Values of the jobs of all seeds, NaN for none.
     quantity : str
-        One of `QUANTITIES`.
+        One of `QUANTITIES`, or a column of the evaluator's table.
     policies : mapping
         What `shown_policies` returns.
     traces : sequence or mapping of str, optional
@@ -197,7 +197,8 @@ def distributions(
                 lines.append(_curve(values, number, name, log=log))
         drawn.append(Panel(title, lines))
     chosen = shown_panels(drawn, traces)
-    return Chart(chosen, QUANTITIES[quantity], "share of jobs", log_x=log, share_y=True, size=size)
+    axis = QUANTITIES.get(quantity, quantity.replace("_", " "))
+    return Chart(chosen, axis, "share of jobs", log_x=log, share_y=True, size=size)
 
 
 def _curve(values: F8, number: int, name: str, *, log: bool) -> dict[str, Any]:

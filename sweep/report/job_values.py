@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
-from sim.base.errors import InputError
+from sim.base.errors import InputError, unknown
 from sweep.stats.arrange import arrange
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
@@ -60,14 +60,30 @@ def _values(result: CellResult | None, quantity: str) -> F8:
         )
     if quantity == "jct_s":
         return jct
-    if quantity == "wait_s":
+    if quantity == "wait_s" and "start_s" in jobs.column_names:
         wait: F8 = jobs["start_s"].to_numpy() - jobs["submit_s"].to_numpy()
         wait[np.isnan(jct)] = np.nan
         return wait
-    if quantity not in jobs.column_names:
+    known = ["jct_s", *_number_columns(jobs)]
+    if quantity not in known:
+        missing = " (a table of jobs needs start_s for it)" if quantity == "wait_s" else ""
         raise InputError(
-            f"these cells have no {quantity}: run the sweep again, or choose jct_s or wait_s",
+            f"{unknown('quantity of these cells', quantity, known)}{missing}",
             rule="no such column",
         )
-    values: F8 = jobs[quantity].to_numpy().astype(np.float64)
+    column = jobs[quantity]
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    values: F8 = column.to_numpy().astype(np.float64)
     return values
+
+
+def _number_columns(jobs: pa.Table) -> list[str]:
+    """Return the columns of numbers and flags."""
+    return [
+        field.name
+        for field in jobs.schema
+        if pa.types.is_integer(field.type)
+        or pa.types.is_floating(field.type)
+        or pa.types.is_boolean(field.type)
+    ]

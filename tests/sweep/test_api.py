@@ -400,9 +400,9 @@ class TestPlot:
         wait = ran.cdf("wait_s", capacity=1.0, log=False)
         assert [line.name for line in wait.data] == ["fifo", "las", "srpt"]
         for arguments, message in (
-            ({"quantity": "jtc_s"}, "did you mean 'jct_s'"),
+            ({"quantity": "jtc_s", "capacity": 0.5}, "did you mean 'jct_s'"),
             ({}, "capacity=None: choose one of 0.5, 1"),
-            ({"quantity": "value", "capacity": 0.5}, "unknown quantity of a job 'value'"),
+            ({"quantity": "value", "capacity": 0.5}, "unknown quantity of these cells 'value'"),
         ):
             with pytest.raises(InputError, match=message):
                 ran.cdf(**arguments)

@@ -52,10 +52,27 @@
       ...(isNamed && !div.nextElementSibling?.matches(".legend") ? { showlegend: true, legend } : {}) };
   }
 
+  // texts of ticks that would overlap stand upright, each on one line; one too near the one before is left out
+  function spaced(div, layout) {
+    const { tickvals, ticktext, type } = layout.xaxis;
+    if (!ticktext || tickvals.length < 2) return layout;
+    const place = tickvals.map((value) => type === "log" ? Math.log(value) : value), first = Math.min(...place);
+    const scale = 0.8 * (div.clientWidth - 96) / ((Math.max(...place) - first) || 1), x = place.map((p) => (p - first) * scale);
+    const wide = ticktext.map((text) => 7 * Math.max(...text.split("<br>").map((line) => line.length)));
+    if (x.every((at, k) => !k || at - x[k - 1] >= (wide[k] + wide[k - 1]) / 2)) return layout;
+    let last = -Infinity;
+    const texts = ticktext.map((text, k) => {
+      if (x[k] - last < 13 || (k < x.length - 1 && x.at(-1) - x[k] < 13)) return "";
+      last = x[k];
+      return text.replaceAll("<br>", " · ");
+    });
+    return { ...layout, xaxis: { ...layout.xaxis, ticktext: texts, tickangle: -90 } };
+  }
+
   const figureOf = (div) => figures[Number(div.id.slice("plot-".length))];
 
   function draw(div) {
-    const [data, layout] = themed(figureOf(div));
+    const [data, themedLayout] = themed(figureOf(div)), layout = spaced(div, themedLayout);
     Plotly.react(div, data, printing() ? onPaper(div, data, layout) : layout, config);
     // its text stands beside it; letters of axes would be read one by one
     div.querySelectorAll(".main-svg").forEach((svg) => svg.setAttribute("aria-hidden", "true"));

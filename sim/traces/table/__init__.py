@@ -10,12 +10,13 @@ from typing import Any, Literal
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import checked
 from sim.base.reading import OnBadRow
-from sim.traces.table.build import Options, WaitsFrom, build_workload, report_of
+from sim.traces.table.build import Options, Release, WaitsFrom, build_workload, report_of
 from sim.traces.table.columns import COLUMNS, Columns, find_columns
 from sim.traces.table.csv_rows import read_csv
 from sim.traces.table.parquet_rows import is_parquet, read_parquet
 from sim.traces.table.raw import to_log
 from sim.traces.table.replacing import check_replace
+from sim.traces.table.retries import Which
 from sim.traces.table.tasks import Per, Tasks
 from sim.traces.table.units import TimeUnit
 from sim.workload.workload import Workload
@@ -35,8 +36,9 @@ def read(
     tasks: Tasks | None = None,
     demands: Per = "worker",
     gang: bool = True,
-    release: Literal["eligible", "submit"] = "eligible",
+    release: Release = "eligible",
     waits_from: WaitsFrom = "inputs",
+    retries: Which = "failed",
     priorities: Mapping[str, float] = MappingProxyType({}),
     header: Sequence[str] | None = None,
     replace: Mapping[str, Mapping[Any, Any]] = MappingProxyType({}),
@@ -45,27 +47,28 @@ def read(
 
     ``submit_s``, ``eligible_s``, ``start_s`` and ``end_s`` are numbers of any clock, all of the
     same, or dates and times (``2026-03-01 09:30:00``, with or without parts of a second and a time
-    zone). ``run_s`` and ``limit_s`` are numbers, ``[days-]hours:minutes:seconds`` or ``1h 2m 3s``.
-    ``submit_s`` is required, and a run time: ``run_s``, or ``start_s`` and ``end_s``. Of start, end
-    and run time, one that is missing follows from the two others (the start also from ``wait_s``);
-    where all three are there and contradict each other by more than the resolution of the times,
-    ``run_s`` counts, and the difference is told. ``-``, ``N/A``, ``none`` and ``unknown`` are no
-    value.
+    zone). ``run_s``, ``limit_s`` and ``deadline_s`` are numbers, ``[days-]hours:minutes:seconds``
+    or ``1h 2m 3s``. ``submit_s`` is required, and a run time: ``run_s``, or ``start_s`` and
+    ``end_s``. Of start, end and run time, one that is missing follows from the two others (the
+    start also from ``wait_s``); where all three are there and contradict each other by more than
+    the resolution of the times, ``run_s`` counts, and the difference is told. ``-``, ``N/A``,
+    ``none`` and ``unknown`` are no value.
 
     A row becomes a job; its like tasks are a stage. Jobs are sorted by release, and times are
     shifted so that the first is 0. Into ``jobs`` go ``limit_s`` as ``requested_s`` (null for none,
     and for 0), ``recorded_start_s``, ``recorded_finish_s`` and ``recorded_eligible_s``, ``user``,
     ``queue`` (else the partition), ``account``, ``qos``, ``partition``, ``priority``,
-    ``checkpoint_s`` (null for none), ``restart_s`` (0 for none), ``topology_required`` and
-    ``topology_preferred`` (null for none). A row with a ``width_min`` is
-    an elastic job (`sim.workload.elastic`), with a ``speedup`` and ``reconfigure_s``: its run time
-    is that at its number of tasks, and ``width_max``, by default that number, its greatest width;
-    ``gpu_type`` becomes ``runs_on`` of ``stages``. ``depends_on`` has ids of jobs that a job waits
-    for: hard edges, as which it polls. Rows of one ``part_of`` are one job
-    (`sim.traces.table.parts`): its stages, where ``depends_on`` has ids of each other, else tasks
-    of stages of like demand. A job whose id ``parent_id`` of others names contains them, and is
-    left out. A ``job_id`` that is there again, with other values, is a job of its own
-    (``id#2``); without one a job is named by its row. Other columns are ignored.
+    ``deadline_s`` (from submission; null for none), ``checkpoint_s`` (null for none), ``restart_s``
+    (0 for none), ``topology_required`` and ``topology_preferred`` (null for none). A row with a
+    ``width_min`` is an elastic job (`sim.workload.elastic`), with a ``speedup`` and
+    ``reconfigure_s``: its run time is that at its number of tasks, and ``width_max``, by default
+    that number, its greatest width; ``gpu_type`` becomes ``runs_on`` of ``stages``. ``depends_on``
+    has ids of jobs that a job waits for: hard edges, as which it polls. A retry polls for the end
+    of its earlier attempt. Rows of one ``part_of`` are one job (`sim.traces.table.parts`): its
+    stages, where ``depends_on`` has ids of each other, else tasks of stages of like demand. A job
+    whose id ``parent_id`` of others names contains them, and is left out. A ``job_id`` that is
+    there again, with other values, is a job of its own (``id#2``); without one a job is named by
+    its row. Other columns are ignored.
 
     Parameters
     ----------
@@ -94,13 +97,21 @@ def read(
         In a table with ``workers``: demands are of one worker, or of the whole job.
     gang : bool
         False lets the tasks of a job start one by one.
-    release : {"eligible", "submit"}
+    release : {"eligible", "submit", "inputs"}
         Submit a job when it was eligible, if that is later and no dependency explains it; or always
-        when it was submitted.
+        when it was submitted. With ``inputs`` a job that was submitted (or eligible) after the end
+        of those it depends on is submitted when these have ended in the simulation, and the time
+        between the two has passed.
     waits_from : {"inputs", "submit"}
         A job that depends on others is submitted when these have ended, and its wait and JCT count
         from then, as of jobs that poll for their inputs; or it is submitted when the log says, and
         waits for the end of the others as jobs of Slurm do.
+    retries : {"failed", "same_id", "none"}
+        Rows that are retries: of a ``job_id`` whose earlier row had ended by then, and did not
+        complete by its ``state``; or whatever its state; or none. A column ``retry_of`` names the
+        earlier row, too. A retry is submitted when its earlier attempt has ended in the simulation,
+        and the pause of the log between the two has passed. Jobs that depend on the id wait for the
+        last attempt that had ended when they started.
     priorities : mapping of str to float
         Numbers of priorities that are words, whatever their case: ``trace.priorities.high=10``. The
         larger goes first.
@@ -144,5 +155,5 @@ def read(
     log = to_log(path, raw, unit, zone, priorities, noticed)
     bad = raw.bad
     del raw  # its texts are no longer needed
-    options = Options(state == "completed", tasks, demands, gang, release, waits_from)
+    options = Options(state == "completed", tasks, demands, gang, release, waits_from, retries)
     return build_workload(path, log, bad, report, options)

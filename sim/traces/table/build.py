@@ -28,10 +28,12 @@ from sim.traces.table.jobs import (
 )
 from sim.traces.table.parts import first_rows, joined, numbers_of
 from sim.traces.table.raw import Log, RawTable
+from sim.traces.table.retries import MAY_BE, RETRY, Which, find_retries, released_after
 from sim.traces.table.tasks import Per, Tasks, Width, demands_of, stages_of, task_unit_of, width_of
 from sim.traces.table.widths import with_widths
 from sim.traces.table.work import account_of, enter_bad, enter_changes, enter_edges
 from sim.workload.amounts import with_account
+from sim.workload.schema import POLL_LAG, SUBMITTED
 from sim.workload.workload import Workload
 
 DEPENDENCY_LAG_S = 60.0
@@ -43,6 +45,14 @@ _FROM_INPUTS = (
     "waits and JCTs count from the end of the jobs it waits for (trace.waits_from=submit: from "
     "its submission)"
 )
+_TRIGGERED = (
+    "submitted when the jobs it waits for had ended: released so in a simulation, after the log's "
+    "pause"
+)
+_MAY_TRIGGER = (
+    f"submitted within {DEPENDENCY_LAG_S:.0f} s of the end of the jobs it waits for, and so at the "
+    "log's time (trace.release=inputs: when these have ended in the simulation)"
+)
 _OF_PARTS = "between rows: as between their jobs, or all tasks of both"
 _TEXTS = (
     ("user", ""), ("queue", "default"), ("account", ""), ("qos", ""), ("partition", ""),
@@ -52,6 +62,7 @@ _LEVELS = ("topology_required", "topology_preferred")
 
 
 WaitsFrom = Literal["inputs", "submit"]
+Release = Literal["eligible", "submit", "inputs"]
 
 
 @dataclass(frozen=True)
@@ -62,13 +73,18 @@ class Options:
     tasks: Tasks | None
     per: Per
     gang: bool
-    release: Literal["eligible", "submit"]
+    release: Release
     waits_from: WaitsFrom | None = None  # None: inputs, of a reader without this option
+    retries: Which = "none"
 
 
 @dataclass(frozen=True, eq=False)
 class _Jobs:
-    """Rows that are jobs, in the order of their release: columns, times, and dependencies."""
+    """Rows that are jobs, in the order of their release: columns, times, and dependencies.
+
+    `logged_s` is the log's release of jobs that are released after others, `pause_s` later than
+    these end.
+    """
 
     rows: I8
     columns: Mapping[str, Any]
@@ -76,6 +92,8 @@ class _Jobs:
     ran: Ran
     release_s: F8
     edges: Dependencies | None
+    logged_s: F8
+    pause_s: F8
 
 
 def report_of(raw: RawTable, noticed: dict[str, int]) -> dict[str, Any]:
@@ -119,7 +137,7 @@ def build_workload(
     enter_bad(account, bad, log, task_unit, options.per)
     if not valid.any():
         raise no_job_left(path, bad, report["dropped"])
-    jobs = _jobs(log, ran, np.flatnonzero(valid), options.release, noticed)
+    jobs = _jobs(log, ran, np.flatnonzero(valid), options, noticed)
     warn_of_censored(account)
     warn_of_clocks(jobs.ran, jobs.columns.get("eligible_s"), account.warnings)
     demands = {resource: demand[jobs.rows] for resource, demand in demands.items()}
@@ -144,7 +162,7 @@ def build_workload(
             stages=parts.stages,
             tasks=parts.tasks,
             stage_edges=parts.stage_edges,
-            job_edges=_with_kind(parts.job_edges, options.waits_from),
+            job_edges=_with_kind(parts.job_edges, parts.jobs, options.waits_from),
             meta=meta,
         )
         return with_account(workload, account, bad)
@@ -153,7 +171,7 @@ def build_workload(
     workload = Workload.from_tables(
         jobs=_waiting(tables[0], options.waits_from),
         stages=tables[1],
-        job_edges=_with_kind(job_edges, options.waits_from),
+        job_edges=_with_kind(job_edges, tables[0], options.waits_from),
         meta=meta,
     )
     return with_widths(with_account(workload, account, bad), jobs.columns)
@@ -184,17 +202,27 @@ def _note_waits(
 
 
 def _waiting(jobs: dict[str, Any], waits_from: WaitsFrom | None) -> dict[str, Any]:
-    """Return the columns of jobs, which poll for their inputs only if waits count from these."""
-    return {k: v for k, v in jobs.items() if waits_from != "submit" or k != "input_mode"}
+    """Return the columns of jobs, which poll for their inputs only if waits count from these.
+
+    Jobs that are released after others poll in any case.
+    """
+    if waits_from != "submit" or "input_mode" not in jobs:
+        return jobs
+    if SUBMITTED.name not in jobs:
+        return {name: column for name, column in jobs.items() if name != "input_mode"}
+    moved = ~np.isnan(jobs[SUBMITTED.name])
+    return jobs | {"input_mode": pa.array(np.where(moved, "poll", "none"))}
 
 
 def _with_kind(
-    job_edges: dict[str, Any] | None, waits_from: WaitsFrom | None
+    job_edges: dict[str, Any] | None, jobs: dict[str, Any], waits_from: WaitsFrom | None
 ) -> dict[str, Any] | None:
     """Return dependencies as inputs, or as ends that are waited for."""
     if job_edges is None or waits_from != "submit":
         return job_edges
-    return job_edges | {"kind": ["afterany"] * len(job_edges["upstream"])}
+    moved = ~np.isnan(jobs.get(SUBMITTED.name, np.full(len(jobs["submit_s"]), np.nan)))
+    kind = np.where(moved[job_edges["downstream"]], "hard", "afterany")
+    return job_edges | {"kind": kind.tolist()}
 
 
 def _job_edges(edges: Dependencies | None) -> dict[str, Any] | None:
@@ -203,30 +231,82 @@ def _job_edges(edges: Dependencies | None) -> dict[str, Any] | None:
     return {"upstream": edges.upstream, "downstream": edges.downstream}
 
 
-def _jobs(log: Log, ran: Ran, rows: I8, release: str, noticed: dict[str, int]) -> _Jobs:
+def _jobs(log: Log, ran: Ran, rows: I8, options: Options, noticed: dict[str, int]) -> _Jobs:
     """Put the jobs in the order of their release."""
     rows = rows[np.argsort(ran.submit_s[rows], kind="stable")]
     ids = _ids(log)
-    edges = None
-    if "depends_on" in log.columns:
-        parts = log.columns.get("part_of")
-        edges = dependencies_of(log.columns["depends_on"], ids, rows, parts)
-    release_s = _release_s(log, ran.take(rows), rows, edges, release, noticed)
+    edges = _edges(log, ran, rows, ids, options, noticed)
+    logged_s = _release_s(log, ran.take(rows), rows, edges, options.release, noticed)
+    counts = {} if "part_of" in log.columns else noticed  # stages follow each other anyway
+    release_s, moved, pause_s = _moved(ran.take(rows), edges, logged_s, options.release, counts)
     order = np.argsort(release_s, kind="stable")
     if edges is not None:
         position = inverse(order).astype(np.int32)
         up, down = (position[end] for end in (edges.upstream, edges.downstream))
         edges = replace(edges, upstream=up, downstream=down)
     rows = rows[order]
+    logged_s = np.where(moved, logged_s, np.nan)[order]
+    times = (release_s[order], edges, logged_s, pause_s[order])
     if len(rows) == len(log) and (rows[1:] > rows[:-1]).all():  # all, in the log's order
-        return _Jobs(rows, log.columns, unique_ids(ids, noticed), ran, release_s, edges)
+        return _Jobs(rows, log.columns, unique_ids(ids, noticed), ran, *times)
     columns = {
         name: column[rows] if isinstance(column, np.ndarray) else column.take(pa.array(rows))
         for name, column in log.columns.items()
-        if name not in ("job_id", "depends_on", "parent_id", "state")
+        if name not in ("job_id", "depends_on", "parent_id", "retry_of", "state")
     }
     names = unique_ids(ids.take(pa.array(rows)), noticed)
-    return _Jobs(rows, columns, names, ran.take(rows), release_s[order], edges)
+    return _Jobs(rows, columns, names, ran.take(rows), *times)
+
+
+def _edges(
+    log: Log, ran: Ran, rows: I8, ids: pa.Array, options: Options, noticed: dict[str, int]
+) -> Dependencies | None:
+    """Return the dependencies of jobs, of their column and on earlier attempts; None for none."""
+    has_ids = "job_id" in log.columns
+    rule = options.retries if has_ids else "none"
+    times = (ran.submit_s, ran.start_s, _ends_s(ran))
+    retries = find_retries(log, times, ids, rows, rule)
+    count_rule(noticed, RETRY, retries.earlier >= 0)
+    count_rule(noticed, MAY_BE, retries.may_be)
+    if "depends_on" not in log.columns and not retries.exist:
+        return None
+    texts = log.columns.get("depends_on", pa.nulls(len(log), pa.string()))
+    return dependencies_of(texts, ids, rows, log.columns.get("part_of"), retries)
+
+
+def _moved(
+    ran: Ran,
+    edges: Dependencies | None,
+    logged_s: F8,
+    release: Release,
+    counts: dict[str, int],
+) -> tuple[F8, Mask, F8]:
+    """Return when jobs are released, which of them after others, and how long after these.
+
+    Retries, and with ``release=inputs`` jobs that were submitted when their inputs had ended.
+    """
+    moved, nothing_s = np.zeros(len(logged_s), bool), np.zeros(len(logged_s))
+    if edges is None or not len(edges.upstream):
+        return logged_s, moved, nothing_s
+    moved[edges.downstream[edges.is_retry]] = True
+    end_s = _ends_s(ran)
+    after_s = logged_s - wait_ends_s(edges, end_s)
+    triggered = ~moved & (after_s >= 0)
+    if release == "inputs":
+        moved |= triggered
+        count_rule(counts, _TRIGGERED, triggered)
+    else:
+        soon = triggered & (after_s <= DEPENDENCY_LAG_S)
+        if 2 * soon.sum() > np.isfinite(after_s).sum():  # a rule, not a coincidence
+            count_rule(counts, _MAY_TRIGGER, soon)
+    ends = (edges.upstream, edges.downstream)
+    release_s, pause_s = released_after(*ends, moved, logged_s, end_s, ran.start_s)
+    return release_s, moved, pause_s
+
+
+def _ends_s(ran: Ran) -> F8:
+    """Return recorded ends, s; of jobs without one the earliest: as if they had not waited."""
+    return np.where(np.isnan(ran.end_s), ran.submit_s + ran.run_s, ran.end_s)
 
 
 def _ids(log: Log) -> pa.Array:
@@ -288,12 +368,19 @@ def _tables(
         no_limit = columns["limit_s"] <= 0
         count_rule(report["noticed"], "limit of 0: no limit", no_limit)
         table["requested_s"] = np.where(no_limit, np.nan, columns["limit_s"])
+    if "deadline_s" in columns:
+        moved_s = np.nan_to_num(jobs.logged_s - jobs.release_s)  # it is from the log's release on
+        table["deadline_s"] = pa.array(columns["deadline_s"] + moved_s, from_pandas=True)
     if "priority" in columns:
         table["priority"] = np.nan_to_num(columns["priority"])
     if "checkpoint_s" in columns:
         table["checkpoint_s"] = pa.array(columns["checkpoint_s"], from_pandas=True)
     if "restart_s" in columns:
         table["restart_s"] = np.nan_to_num(columns["restart_s"])
+    if jobs.pause_s.any():
+        table[POLL_LAG.name] = jobs.pause_s
+    if not np.isnan(jobs.logged_s).all():
+        table[SUBMITTED.name] = jobs.logged_s - zero_s
     if jobs.edges is not None and len(jobs.edges.upstream):
         waits = np.zeros(n_jobs, dtype=bool)
         waits[jobs.edges.downstream] = True

@@ -21,6 +21,7 @@ COLUMNS: Mapping[str, Kind] = {
     "restart_s": "span", "width_min": "count", "width_max": "count", "speedup": "text",
     "reconfigure_s": "span", "wait_s": "span", "part_of": "text",
     "topology_required": "text", "topology_preferred": "text",
+    "retry_of": "text", "deadline_s": "span",
 }  # fmt: skip
 """Columns that are read, and their kinds: a point in time, a time that passes, a number of at least
 0, a whole one, an amount of memory, any number or a word, text, ids of other jobs."""
@@ -60,6 +61,8 @@ _PATTERNS = {
         "parent_id": r"parent(job)?id",
         "checkpoint_s": r"checkpoint|ckpt",
         "restart_s": r"restart",
+        "deadline_s": r"deadline",
+        "retry_of": r"retr(y|ied)of|(previous|prior)attempt",
     }.items()
 }
 """Beginnings of other names for a column, in lower case and without other signs."""

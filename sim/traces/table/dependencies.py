@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I4, I8, Mask
+from sim.traces.table.retries import Retries
 
 _BETWEEN = re.compile(r"[\s;,|?\"'\[\]{}]+")
 _TYPES = re.compile(r"(after(ok|any|notok|corr|burstbuffer)?|singleton|expand)(\+\d+)?$")
@@ -32,23 +33,31 @@ CIRCLE = "on a later job, in a circle"
 
 @dataclass(frozen=True, eq=False)
 class Dependencies:
-    """Edges between rows of jobs, the number stated, and the number left out by reason."""
+    """Edges between rows of jobs, the number stated, and the number left out by reason.
+
+    `is_retry` marks those that no row states: from an earlier attempt to its retry.
+    """
 
     upstream: I4
     downstream: I4
     n_stated: int
     left_out: Mapping[str, int]
+    is_retry: Mask
 
 
 def dependencies_of(
-    texts: pa.Array, ids: pa.Array, rows: I8, parts: pa.Array | None = None
+    texts: pa.Array,
+    ids: pa.Array,
+    rows: I8,
+    parts: pa.Array | None = None,
+    retries: Retries | None = None,
 ) -> Dependencies:
-    """Return the edges that a column of ids states.
+    """Return the edges that a column of ids states, and those from attempts to their retries.
 
     Ids are separated by ``;``, ``,``, spaces or ``:``, also as Slurm writes them
     (``afterok:17:18``); an id that holds one of these is found as well. Of several jobs of one id
     the last one before the job is meant. With `parts`, an id is that of a row of the same job, or
-    else of another job.
+    else of another job. Of several attempts the last is meant that had ended when the job started.
 
     Parameters
     ----------
@@ -60,6 +69,8 @@ def dependencies_of(
         The rows that are jobs, in the jobs' order.
     parts : (N,) Arrow array of strings, optional
         The job that each row is a part of; null: the row is one.
+    retries : Retries, optional
+        Earlier attempts of the jobs.
     """
     job_of = np.full(len(texts), -1, np.int64)
     job_of[rows] = np.arange(len(rows))
@@ -83,6 +94,8 @@ def dependencies_of(
             n_stated += 1
             elsewhere = jobs_of.get((_WHOLE, name), [])
             upstream = _last_before(jobs_of.get((part_of[row], name), elsewhere), downstream)
+            if upstream is not None and retries is not None and retries.exist:
+                upstream = retries.attempt_before(upstream, downstream)
             if not waits:
                 left_out[NO_WAIT] += 1
             elif name not in all_ids:
@@ -95,11 +108,18 @@ def dependencies_of(
                 left_out[REPEATED] += 1
             else:
                 edges[upstream, downstream] = None
+    n_edges = len(edges)
+    if retries is not None:
+        again = np.flatnonzero(retries.earlier >= 0)
+        pairs_of_retries = zip(retries.earlier[again].tolist(), again.tolist(), strict=True)
+        edges |= dict.fromkeys(pairs_of_retries)
     pairs = np.array([*edges], np.int64).reshape(-1, 2)
     forward = _without_circles(pairs, len(rows))
-    left_out[CIRCLE] = int((~forward).sum())
+    left_out[CIRCLE] = int((~forward[:n_edges]).sum())
     up, down = pairs[forward].T.astype(np.int32)
-    return Dependencies(up, down, n_stated, {why: n for why, n in left_out.items() if n})
+    is_retry = (np.arange(len(pairs)) >= n_edges)[forward]
+    reasons = {why: n for why, n in left_out.items() if n}
+    return Dependencies(up, down, n_stated, reasons, is_retry)
 
 
 def count_stated(texts: pa.Array) -> int:

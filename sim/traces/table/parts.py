@@ -16,7 +16,7 @@ from sim.traces.table.dependencies import Dependencies
 
 _LATEST = ("requested_s", "recorded_finish_s")
 """Columns of which a job has the largest of its rows'; of most it has the first row's."""
-_DROPPED = ("recorded_eligible_s", "input_mode")
+_DROPPED = ("recorded_eligible_s", "recorded_submit_s", "input_mode", "poll_lag_s")
 
 
 @dataclass(frozen=True, eq=False)

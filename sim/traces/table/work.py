@@ -17,6 +17,7 @@ from sim.traces.table.jobs import LONGER, SHORTER, Ran, times_of
 from sim.traces.table.raw import Log
 from sim.traces.table.tasks import RULES, Per, Tasks, Width, demands_of
 
+RETRIES = "from earlier attempts to their retries"
 WITHOUT_GPUS = "GPUs, by trace.tasks=cpus"
 
 
@@ -75,7 +76,9 @@ def enter_changes(account: Account, width: Width, ran: Ran, task_unit: Tasks) ->
 
 def enter_edges(account: Account, edges: Dependencies) -> None:
     """Enter the dependencies, and those left out by reason."""
-    account.count(edges=len(edges.upstream))
+    n_retries = int(edges.is_retry.sum())
+    account.count(edges=len(edges.upstream) - n_retries)
+    account.change(RETRIES, edges=-n_retries)
     for reason, n in edges.left_out.items():
         account.add(reason, edges=n)
 

@@ -20,7 +20,13 @@ from sweep.questions.backtest.audit_sentences import audit_sentences
 from sweep.questions.backtest.capacity import has_demands, logged_size
 from sweep.questions.backtest.findings import Audit, PoolAudit
 from sweep.questions.backtest.kernels.line import replay_line
-from sweep.questions.backtest.recorded_use import Recorded, has_priorities, pools, recorded
+from sweep.questions.backtest.recorded_use import (
+    Recorded,
+    has_priorities,
+    places_of_release,
+    pools,
+    recorded,
+)
 from sweep.questions.backtest.starts import find_starts
 
 GRACE_RESOLUTIONS, GRACE_LAGS, MAX_LAG_S = 2.0, 4.0, 15.0
@@ -112,7 +118,7 @@ def _audit(
 
 def _recorded(workload: Workload, cluster: Cluster, by_priority: bool) -> Recorded:
     log = recorded(workload, cluster)
-    return log if by_priority else replace(log, place=np.arange(len(log.place)))
+    return log if by_priority else replace(log, place=places_of_release(workload))
 
 
 def _pools(

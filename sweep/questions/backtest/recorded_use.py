@@ -182,10 +182,15 @@ def places_in_line(workload: Workload) -> I8:
 
     A log has one priority of each job, though schedulers let it grow with the wait.
     """
-    order = np.arange(workload.n_jobs)
+    order = np.argsort(find_starts(workload).release_s, kind="stable")
     if has_priorities(workload):
-        order = np.argsort(-workload.jobs[PRIORITY].to_numpy(), kind="stable")
+        order = order[np.argsort(-workload.jobs[PRIORITY].to_numpy()[order], kind="stable")]
     return inverse(order)
+
+
+def places_of_release(workload: Workload) -> I8:
+    """Return the order of the jobs by release, (J,)."""
+    return inverse(np.argsort(find_starts(workload).release_s, kind="stable"))
 
 
 def has_priorities(workload: Workload) -> bool:

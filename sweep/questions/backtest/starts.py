@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.reading.clock import MIN_TIMES, UNITS_S, resolution_s
-from sim.workload.schema import RECORDED
+from sim.workload.schema import RECORDED, SUBMITTED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 
@@ -23,7 +23,8 @@ class Starts:
     Attributes
     ----------
     release_s : (J,) float64
-        ``submit_s`` of the workload: when a job was submitted or, by its reader, free to start.
+        ``submit_s`` of the workload: when a job was submitted or, by its reader, free to start; of
+        one that a simulation releases after others, when the log did.
     start_s : (J,) float64
         Recorded starts, never before the release, s; NaN if unknown: not recorded, or so long
         before the release that the log's clock was wrong.
@@ -51,7 +52,8 @@ class Starts:
 
 def find_starts(workload: Workload) -> Starts:
     """Find the starts that a log records."""
-    release_s = workload.columns.job_submit
+    logged_s = column_or_default(workload.jobs, SUBMITTED)
+    release_s = np.fmax(workload.columns.job_submit, logged_s)
     start_s, finish_s = (column_or_default(workload.jobs, column) for column in RECORDED)
     unit_s = workload.meta.get("resolution_s") or resolution_s(release_s, start_s, finish_s)
     unit_s = _resolution_of_waits(start_s - release_s, float(unit_s))

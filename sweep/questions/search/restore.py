@@ -33,7 +33,7 @@ from sweep.questions.search.group_waits import GROUPS_SCHEMA, Key, SeedWaits, ro
 from sweep.questions.search.machines import Machines, machine_range
 from sweep.questions.search.threshold_search import ThresholdSearch
 from sweep.stats import interval
-from sweep.stats.cell_columns import AXES
+from sweep.stats.cell_columns import ALL_METRICS, AXES
 from sweep.stats.done_jobs import FAILED, is_of_done_jobs
 from sweep.stats.metric_format import style
 from sweep.store.cache import Cache
@@ -118,10 +118,16 @@ class WhatIfs:
     def tables(self) -> Mapping[str, pa.Table]:
         """Return ``what_if.parquet``, a row a policy, trace, capacity and change; and by group."""
         rows = [self._row(case) for case in self._cases]
+        own = [pa.field(name, pa.float64()) for name in self._named]
         return {
-            WHAT_IF: pa.Table.from_pylist(rows, SCHEMA),
+            WHAT_IF: pa.Table.from_pylist(rows, pa.schema([*SCHEMA, *own])),
             WHAT_IF_GROUPS: pa.Table.from_pylist(self._group_rows(), GROUPS_SCHEMA),
         }
+
+    @property
+    def _named(self) -> list[str]:
+        """Metrics of the tables, by ``metrics=``, that no row has anyway."""
+        return [m for m in self.request.metrics if m != ALL_METRICS and m not in SCHEMA.names]
 
     def _group_rows(self) -> list[dict[str, Any]]:
         """Compare the waits of each group of jobs with today's, in the jobs of all seeds."""
@@ -243,7 +249,7 @@ class WhatIfs:
             "note": self._note(cell, changes),
             "machines": _finite(machines),
             "unit": unit,
-            **{name: _finite(self._mean(cells, name)) for name in SHOWN},
+            **{name: _finite(self._mean(cells, name)) for name in (*SHOWN, *self._named)},
             "metric": self._metric,
             "status": "",
             "cost_month": _cost(cell, machines),

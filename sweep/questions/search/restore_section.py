@@ -22,7 +22,7 @@ from sweep.stats.metric_format import format_value, style, value_text
 TODAY = "today"
 ONE_RUN = (
     "one run each: a change may move the mean of a log by the order of a few jobs; seeds=bootstrap "
-    "(of a log) or seed=range(0,10) says how far"
+    "(of a log of 8 hours or more) or seed=range(0,10) says how far"
 )
 """Note on changes without intervals."""
 
@@ -37,7 +37,8 @@ def build(table: pa.Table, config: Mapping[str, Any], groups: Sequence[Row] = ()
 
     def build_part(members: list[Row], _: str) -> SectionPart:
         unit = members[0]["unit"]
-        shown = list(dict.fromkeys([*SHOWN, *([metric] if metric else [])]))
+        named = [name for name in config.get("metrics") or () if name in table.column_names]
+        shown = list(dict.fromkeys([*SHOWN, *([metric] if metric else []), *named]))
         has_costs = any(row["cost_month"] is not None for row in members)
         header = ["what if", unit, *(("a month",) * has_costs), *shown]
         header += ["restored by", *(("then a month",) * has_costs)] if metric else []

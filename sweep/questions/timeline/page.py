@@ -106,6 +106,7 @@ def _run(timeline: Timeline) -> dict[str, Any]:
         "jobUtility": _or_nan(result.utility, len(result.job_submit)),
         "jobWorth": _or_nan(result.job_worth, len(result.job_submit)),
         "jobWork": columns.job_work,
+        "jobGang": columns.job_min_tasks.astype(np.int32),
         "jobUser": columns.job_user,
         "jobQueue": columns.job_queue,
         "jobTemplate": columns.job_template,

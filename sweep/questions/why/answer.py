@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +13,12 @@ import pyarrow as pa
 from sim.base import files
 from sim.base.errors import InputError
 from sim.base.extras import require
-from sweep.driver.captured_run import Captured
+from sweep.driver.captured_run import Captured, capture_cell
 from sweep.grid import plugins
-from sweep.questions.why import page, pairing, sentences
+from sweep.questions.why import page, pairing, recorded, sentences, waits, waits_page
 from sweep.questions.why.explanation import Explanation
 from sweep.questions.why.rows import JobRow, rows
+from sweep.questions.why.waits import Waits
 from sweep.store.folder import SweepFolder
 
 if TYPE_CHECKING:
@@ -100,12 +102,107 @@ class Answer:
         return page.write_text(self.why, f"{self.folder.sweep}: {titles}", timeline)
 
     def _repr_html_(self) -> str:
-        frame = '<iframe style="width:100%;height:46rem;border:0" srcdoc="{}"></iframe>'
-        return frame.format(self._page(None).replace("&", "&amp;").replace('"', "&quot;"))
+        return _frame_of_page(self._page(None))
 
     def __repr__(self) -> str:
         """Return the summary."""
         return f"<{' against '.join(self.why.names)}: {self.summary}>"
+
+
+@dataclass(frozen=True)
+class WaitAnswer:
+    """Why jobs wait in a cell, or in the log's own schedule; a notebook shows its page.
+
+    Attributes
+    ----------
+    waits : Waits
+        The waits of the run by reason.
+    folder : SweepFolder
+        The sweep.
+    number : int
+        Row of the cell.
+    is_log : bool
+        True if it is the log's own schedule.
+    notes : tuple of str
+        What of the log's schedule is missing or differs.
+    """
+
+    waits: Waits
+    folder: SweepFolder
+    number: int
+    is_log: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Sentences: length and reasons of the waits, whose they mainly are, and omissions."""
+        return (*waits.summary(self.waits), *waits.notes(self.waits), *self.notes)
+
+    @property
+    def summary(self) -> str:
+        """These sentences."""
+        return " ".join(self.sentences)
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """A row a job: ``job_id``, ``wait_s``, and ``wait_<reason>_s``."""
+        ids = self.waits.splitter.attempts.run.workload.jobs["job_id"]
+        names = ids.take(pa.array(self.waits.jobs)).to_pylist()
+        columns = {c: self.waits.labels(c) for c in self.waits.columns}
+        return _frame(
+            [
+                {
+                    "job_id": name,
+                    **{c: labels[k] for c, labels in columns.items()},
+                    "wait_s": split.wait_s,
+                    **_waits(split.waits),
+                }
+                for k, (name, split) in enumerate(zip(names, self.waits.splits, strict=True))
+            ]
+        )
+
+    def by(self, column: str) -> pd.DataFrame:
+        """Return a row a user, queue, value of any column of jobs, ``hour`` or ``day``."""
+        return _frame(
+            [
+                {column: group.name, "jobs": group.n_jobs, "wait_s": group.wait_s,
+                 **_waits(group.waits)}
+                for group in self.waits.by(column)
+            ]
+        )  # fmt: skip
+
+    def write(self, path: str | Path) -> None:
+        """Write the page: one file that needs no network."""
+        files.write_text(Path(path).expanduser(), self._page())
+
+    def write_pages(self) -> Path:
+        """Write the page in the results; return its path."""
+        name = f"{self.folder.sweep}-waits-{self.number}{'-log' * self.is_log}.html"
+        path = self.folder.results / TIMELINES / name
+        files.write_text(path, self._page())
+        return path
+
+    def _page(self) -> str:
+        place = f"{self.folder.sweep}: {self.waits.captured.title}"
+        footer = " ".join((*self.notes, recorded.FOOTER)) if self.is_log else None
+        return waits_page.write_text(self.waits, place, footer)
+
+    def _repr_html_(self) -> str:
+        return _frame_of_page(self._page())
+
+    def __repr__(self) -> str:
+        """Return the summary."""
+        return f"<{self.waits.name}: {self.summary}>"
+
+
+def explain_waits(folder: SweepFolder, row: int, *, is_log: bool = False) -> WaitAnswer:
+    """Say why jobs wait in a cell, or with `is_log` in the log's own schedule."""
+    cell = folder.row(row)
+    if is_log:
+        run, notes = recorded.schedule(folder, cell)
+        return WaitAnswer(Waits(run, recorded.NAME), folder, row, is_log, notes)
+    name, _ = pairing.names(folder, [cell, cell])
+    return WaitAnswer(Waits(capture_cell(folder, cell), name), folder, row)
 
 
 def explain(folder: SweepFolder, row: int, other: int | str) -> Answer:
@@ -117,12 +214,21 @@ def explain(folder: SweepFolder, row: int, other: int | str) -> Answer:
 
 def _columns(row: JobRow) -> dict[str, Any]:
     mine, other = row.splits
-    waits = {
-        f"{prefix}wait_{reason.replace(' ', '_')}_s": seconds
-        for prefix, split in (("", mine), ("other_", other))
-        for reason, seconds in sorted(split.waits.items())
+    both = _waits(mine.waits) | _waits(other.waits, "other_")
+    return {**row.facts(), **both, "overtaken": row.overtaken_share}
+
+
+def _waits(by_reason: Mapping[str, float], prefix: str = "") -> dict[str, float]:
+    """Return waits as columns, by reason."""
+    return {
+        f"{prefix}wait_{reason.replace(' ', '_')}_s": by_reason[reason]
+        for reason in sorted(by_reason)
     }
-    return {**row.facts(), **waits, "overtaken": row.overtaken_share}
+
+
+def _frame_of_page(text: str) -> str:
+    frame = '<iframe style="width:100%;height:46rem;border:0" srcdoc="{}"></iframe>'
+    return frame.format(text.replace("&", "&amp;").replace('"', "&quot;"))
 
 
 def _frame(records: list[dict[str, Any]]) -> pd.DataFrame:

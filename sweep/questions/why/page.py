@@ -17,7 +17,7 @@ from sweep.questions.why.rows import JobRow, reasons_of, rows
 from sweep.questions.why.scatter import scatter
 from sweep.questions.why.sentences import job_name, percent, reason_words, seconds
 
-_FOLDER = Path(__file__).parent / "templates"
+FOLDER = Path(__file__).parent / "templates"
 N_FRONT = 8
 """Jobs in front that a table has."""
 FOOTERS = {
@@ -76,7 +76,7 @@ def write_text(why: Explanation, place: str, timeline: str | None) -> str:
     """Return the page; `timeline` is the address of the page with both timelines, if any."""
     shown = rows(why, why.losers + why.winners)
     focus = why.focus(is_loss=why.is_loss)
-    colours = _styles([*reasons_of(shown), *focus.seconds[0], *focus.seconds[1]])
+    colours = styles([*reasons_of(shown), *focus.seconds[0], *focus.seconds[1]])
     sides = [
         _side(why, why.losers, colours, timeline, is_loss=True),
         _side(why, why.winners, colours, timeline, is_loss=False),
@@ -86,9 +86,9 @@ def write_text(why: Explanation, place: str, timeline: str | None) -> str:
         for row in shown
     ]
     first, second = why.names
-    template = html.environment(_FOLDER).get_template("why.html.j2")
+    template = html.environment(FOLDER).get_template("why.html.j2")
     return template.render(
-        css=html.css() + (_FOLDER / "why.css").read_text(encoding="utf-8"),
+        css=html.css() + (FOLDER / "why.css").read_text(encoding="utf-8"),
         title=f"Why {first} {'loses' if why.is_loss else 'wins'} against {second}",
         place=place,
         names=why.names,
@@ -99,7 +99,7 @@ def write_text(why: Explanation, place: str, timeline: str | None) -> str:
         sides=sides if why.is_loss else sides[::-1],
         kind="loss" if why.is_loss else "gain",
         groups=_groups(why),
-        terms=_terms(colours),
+        terms=terms(colours),
         footer=FOOTERS[all(run.is_recorded for run in why.runs)],
     )
 
@@ -138,7 +138,7 @@ def _overview(
     return {
         "title": f"The {n} jobs of the summary, on average" if n > 1 else "The job of the summary",
         "bars": [
-            _bar(name, {r: v / n for r, v in seconds.items()}, colours, longest / n)
+            bar(name, {r: v / n for r, v in seconds.items()}, colours, longest / n)
             for name, seconds in zip(why.names, focus.seconds, strict=True)
         ],
         "front": f"What they waited behind under {why.names[focus.slow]}",
@@ -193,7 +193,7 @@ def _side(
     }
 
 
-def _styles(reasons: Sequence[str]) -> Mapping[str, str]:
+def styles(reasons: Sequence[str]) -> Mapping[str, str]:
     """Return the class of each reason: shortages of one resource in turn, of several alike."""
     short = sorted({*reasons} - STYLES.keys())
     single = [reason for reason in short if " and " not in reason]
@@ -217,7 +217,7 @@ def _job(
         "lost": f"{row.lost_s:+,.0f} s" if abs(row.lost_s) >= 100 else f"{row.lost_s:+.3g} s",
         "facts": _facts(row),
         "bars": [
-            _bar(why.names[policy], row.splits[policy].seconds, colours, longest)
+            bar(why.names[policy], row.splits[policy].seconds, colours, longest)
             for policy in (0, 1)
         ],
         "reason": _reason(row),
@@ -247,7 +247,7 @@ def _facts(row: JobRow) -> list[str]:
     return [*words, f"submitted at {seconds(facts['submit_s'])}"]
 
 
-def _bar(
+def bar(
     name: str, split: Mapping[str, float], colours: Mapping[str, str], longest: float
 ) -> dict[str, Any]:
     """Return the bar of a completion time: waits first, the longest of them at the left."""
@@ -274,7 +274,8 @@ def _reason(row: JobRow) -> str:
     reason, longer_s = row.longer
     slow = row.why.names[row.slow]
     verb = "took" if reason in (splits.RUNNING, splits.AGAIN) else "waited"
-    text = f"Under {slow} it {verb} {seconds(longer_s)} longer for {reason_words(reason)}"
+    words = reason_words(reason, sentences.at_once(row.why, row.job))
+    text = f"Under {slow} it {verb} {seconds(longer_s)} longer for {words}"
     share = row.overtaken_share
     if share >= 0.005:
         text += f"; {percent(share)} of what stood before it there came later than it did"
@@ -317,7 +318,8 @@ def _groups(why: Explanation) -> list[dict[str, str]]:
     ]
 
 
-def _terms(colours: Mapping[str, str]) -> list[dict[str, str]]:
+def terms(colours: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return each reason, the rule by which it holds, and its colour."""
     return [
         {"name": name, "words": words, "style": colours.get(name, "r-no0")}
         for name, words in TERMS.items()

@@ -1,4 +1,4 @@
-"""Plug-in that explains why a policy loses against another."""
+"""Plug-in that explains why jobs wait, and why a policy loses against another."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sweep.driver.captured_run import Captured
-    from sweep.questions.why.answer import Answer
+    from sweep.questions.why.answer import Answer, WaitAnswer
     from sweep.report.contribution import Contribution, Finished
     from sweep.store.folder import SweepFolder
 
@@ -18,6 +18,13 @@ def explain(folder: SweepFolder, row: int, other: int | str) -> Answer:
     from sweep.questions.why import answer  # brings numba
 
     return answer.explain(folder, row, other)
+
+
+def explain_waits(folder: SweepFolder, row: int, *, is_log: bool = False) -> WaitAnswer:
+    """Run a cell again, or the log as it ran; split its waits by reason, user, queue and period."""
+    from sweep.questions.why import answer  # brings numba
+
+    return answer.explain_waits(folder, row, is_log=is_log)
 
 
 def explain_runs(runs: list[Captured], names: list[str]) -> list[str]:

@@ -71,9 +71,14 @@ N_NAMED = 3
 """Jobs in front that a sentence names."""
 
 
-def reason_words(reason: str) -> str:
-    """Return what a job spends time on, in words after "for"."""
+def reason_words(reason: str, n: int = 1) -> str:
+    """Return what a job spends time on, in words after "for"; `n` tasks of it start at once."""
     short = reason.removeprefix("no ")
+    if n > 1 and reason in (BLOCKED, ORDER):
+        return f"{WORDS[reason]} for {n:,} tasks at once"
+    if n > 1 and (short != reason or reason == PIECES):
+        room = {SLOT: "room", PIECES: "room in one piece"}.get(short, short)
+        return f"{room} for {n:,} tasks at once"
     return WORDS.get(reason, "a slot" if short == SLOT else short)
 
 
@@ -116,7 +121,7 @@ def _job_line(why: Explanation, position: int) -> str:
     return (
         f"{job_name(why, int(why.jobs[position]))} took {seconds(float(why.lost_s[position]))} "
         f"longer under {first} than under {second}: {seconds(longer_s)} more for "
-        f"{reason_words(reason)}{after}."
+        f"{reason_words(reason, at_once(why, int(why.jobs[position])))}{after}."
     )
 
 
@@ -186,6 +191,11 @@ def _in_front(why: Explanation, focus: Focus) -> str:
         return text
     names = [f"{job_name(why, job)} ({percent(share)})" for job, share in focus.front[:N_NAMED]]
     return f"{text}; first of all {_listed(names)}"
+
+
+def at_once(why: Explanation, job: int) -> int:
+    """Return how many tasks of a job start at once."""
+    return max(1, int(why.splitters[0].attempts.columns.job_min_tasks[job]))
 
 
 def job_name(why: Explanation, job: int) -> str:

@@ -33,10 +33,20 @@ def test_each_group_has_the_metrics_of_its_jobs_done():
     assert computed["wait_p95_s.queue.a.b"] == pytest.approx(0.95 * 20)
     assert computed["wait_p99_s.queue.c"] == 10
     assert computed["slowdown_p95.queue.c"] == 14 / 4
-    assert len(computed) == 2 * len(groups.NAMES)
+    assert len(computed) == 2 * (len(groups.NAMES) - 1)  # no deadlines
+    assert all(groups.split(name) for name in computed)
+    assert (computed["jct_mean_s.queue.a.b"], computed["jct_p95_s.queue.c"]) == (14, 14)
     assert {name.rpartition(".")[2] for name in by("user", sim.Cluster.slots(9))} == {
         "u", "v", "(none)",
     }  # fmt: skip
+
+
+def test_groups_have_their_missed_deadlines():
+    jobs = [job(0, [4], queue="c", deadline_s=d) for d in (3.0, 20.0, None)]
+    jobs += [job(0, [4], queue="d")]
+    computed = by("queue", sim.Cluster.slots(9), jobs)
+    assert computed["deadlines_missed.queue.c"] == 0.5
+    assert np.isnan(computed["deadlines_missed.queue.d"])
 
 
 def test_widths_are_powers_of_two_of_cpus():
@@ -99,7 +109,7 @@ def test_a_key_that_no_job_has_is_refused_before_the_run():
 
 def test_names_are_read_again():
     assert groups.split("wait_p95_s.queue.a.b") == ("wait_p95_s", "queue", "a.b")
-    assert groups.split("wait_p95_s") is groups.split("jct_mean_s.queue.a") is None
+    assert groups.split("wait_p95_s") is groups.split("makespan_s.queue.a") is None
     assert metrics.metric("slowdown_p95.user.u").better == "lower"
     with pytest.raises(InputError, match=r"'qeue'; did you mean 'queue'.*width"):
         by("qeue", sim.Cluster.slots(9))

@@ -61,6 +61,7 @@ def test_every_number_by_hand():
     assert m["slowdown_p95"] == pytest.approx(1 + 0.9 * 2 / 5)
     assert m["wait_mean_s"] == pytest.approx(2 / 3)
     assert m["wait_p50_s"] == 0
+    assert m["wait_p90_s"] == pytest.approx(0.8 * 2)
     assert m["wait_p95_s"] == pytest.approx(0.9 * 2)
     assert m["wait_p99_s"] == pytest.approx(0.98 * 2)
     assert m["makespan_s"] == 11

@@ -396,3 +396,15 @@ def test_waits_count_from_the_inputs_or_from_the_submission(tmp_path):
         assert (result.job_submit[1], result.job_start[1]) == (submit_s, 60.0)
         has_notice = any("waits_from=submit" in text for text in workload.meta["report"]["noticed"])
         assert has_notice == (waits_from == "inputs")
+
+
+def test_a_gang_larger_than_the_cluster_names_what_helps(tmp_path):
+    rows = "submit_s,run_s,cpus\n0,5,2\n1,5,40\n2,5,30\n"
+    w = read_both(tmp_path, rows)
+    message = r"room for only 8 of them.*of 3 jobs 2 are so large.*trace\.gang=false.*No policy"
+    for fit in ("strict", "skip"):
+        with pytest.raises(InputError, match=message):
+            sim.simulate(w, sim.Cluster.slots(8), policies.build("fifo", fit=fit))
+    loose = read_both(tmp_path, rows, gang=False)
+    run = sim.simulate(loose, sim.Cluster.slots(8), policies.build("fifo"), seed=0)
+    assert not run.job_failed.any()

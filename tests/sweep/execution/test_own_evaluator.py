@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+import sweep
+from sim.base.errors import InputError
 from sweep.store import sources
 from tests.sweep.small import Command
 
@@ -22,6 +26,20 @@ def evaluate(run, workload, cluster, policy, seed, factor=1.0):
     return {"last_s": last_s, "odd": 1.0}, pa.table({"last_s": [last_s]})
 """
 
+OF_JOBS = """
+import numpy as np
+import pyarrow as pa
+
+
+def evaluate(run, workload, cluster, policy, seed):
+    result = run(workload, cluster, policy, seed=seed)
+    columns = {"submit_s": result.job_submit, "finish_s": result.job_finish}
+    columns |= {"failed": result.job_failed, "is_odd": np.arange(workload.n_jobs) % 2 == 1}
+    n = workload.n_jobs
+    table = pa.table({**columns, "third": np.arange(n) / 3, "name": ["x"] * n})
+    return {**result.metrics, "odd_jobs": float(np.mean(columns["is_odd"]))}, table
+"""
+
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -30,8 +48,10 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "evaluator").mkdir(parents=True)
     (folder / "own_evaluator.py").write_text(EVALUATOR)
     (folder / "own_nothing.py").write_text("")
+    (folder / "own_jobs.py").write_text(OF_JOBS)
     for option, module in {
         "own": "own_evaluator\nfactor: 1.0",
+        "of_jobs": "own_jobs",
         "lost": "own_lost",
         "nothing": "own_nothing",
     }.items():
@@ -39,7 +59,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield folder
     sources.forget()
-    for module in ("own_evaluator", "own_nothing"):
+    for module in ("own_evaluator", "own_jobs", "own_nothing"):
         sys.modules.pop(module, None)
 
 
@@ -139,3 +159,40 @@ def test_a_number_of_its_own_is_never_shown_as_a_resources_share(fake: Command, 
         "returned 'utilization_users', which means the utilization of a resource 'users'" in ran.out
     )
     assert "Rename the metric" in ran.out
+
+
+def test_its_jobs_have_groups_distributions_and_what_ifs(command: Command, mine: Path) -> None:
+    """Queue a has the even jobs, b the odd ones."""
+    words = ("policy=fifo", "seed=0", "evaluator=of_jobs", f"--config-dir={mine}")
+    ran = command(*words, "metrics.by=queue", "metrics=[odd_jobs,is_odd.queue.b]")
+    assert ran.code == 0, ran.err
+    (row,) = ran.rows
+    assert (row["is_odd.queue.a"], row["is_odd.queue.b"], row["odd_jobs"]) == (0.0, 1.0, 0.5)
+    assert row["third.queue.b"] == pytest.approx((1 + 3 + 5) / 9)
+    assert row["wait_mean_s.queue.a"] >= 0.0
+    assert "name.queue.a" not in row
+    assert "is_odd.queue.b" in ran.out
+    result = sweep.load(ran.folder)
+    assert list(result.cdf("is_odd", log=False).data[0].x) == [0.0, 1.0]
+    with pytest.raises(InputError, match="jct_s, submit_s, finish_s, failed, is_odd, third"):
+        result.cdf("wait_s")
+    what_if = command(*words, "what_if.nodes=+1", "metrics=[odd_jobs]", "what_if.restore=odd_jobs")
+    assert what_if.code == 0, what_if.err
+    assert re.search(r"^what if .* odd_jobs", what_if.out, re.M)
+    table = pq.read_table(what_if.folder / "what_if.parquet")
+    assert table["odd_jobs"].to_pylist() == [0.5, 0.5]
+
+
+def test_groups_need_a_run_and_a_verdict_a_direction(command: Command, mine: Path) -> None:
+    (mine / "own_nothing.py").write_text(
+        "import pyarrow as pa\n\n\ndef evaluate(run, workload, cluster, policy, seed):\n"
+        "    return {'x': 1.0}, pa.table({'x': [1.0]})\n"
+    )
+    words = ("policy=fifo", "seed=0", "evaluator=nothing", f"--config-dir={mine}")
+    failed = command(*words, "metrics.by=queue")
+    assert failed.code == 1
+    assert "ran no simulation of the workload itself" in failed.out + failed.err
+    wrong = command(*words, "verdict.metric=x")
+    assert wrong.code == 2
+    assert "has no direction" in wrong.err
+    assert "target.metric=x" in wrong.err

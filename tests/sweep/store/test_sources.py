@@ -79,7 +79,7 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
     (
         "a number in a metric",
         "sim.metrics.jobs",
-        {"old": b"jct, 50, 90, 99", "new": b"jct, 50, 90, 98"},
+        {"old": b"jct, 50, 90, 95, 99", "new": b"jct, 50, 90, 95, 98"},
         ALL_CELLS,
     ),
     ("the main loop", "sim.engine.kernels.run", {"added": STATEMENT}, RUNS),

@@ -627,7 +627,8 @@
   const INSTANTS = 64;
 
   // From ready to started: who held the resources meanwhile, and what was short at `INSTANTS`
-  // instants. A resource is short where no machine has enough of it for one task of the stage.
+  // instants. A resource is short where no machine has enough of it for one task of the stage, or
+  // all machines together not for the tasks of a gang, which start at once.
   function why(run, n, g) {
     const place = $(`why-${n}`), begin = run.stageReady[g], end = run.stageStart[g], R = run.resources.length;
     const name = run.stageNames[run.stageName[g]];
@@ -648,30 +649,33 @@
           for (let r = 0; r < R; r++) used[(k * run.nMachines + m) * R + r] += run.demand[h * R + r];
       }
     }
-    const short = new Float64Array(R);
+    const short = new Float64Array(R), own = run.stageJob[g];
+    const isFirst = run.stageStart[g] <= run.jobStart[own];  // later stages have the gang's slots
+    const atOnce = isFirst ? Math.max(1, run.jobGang[own]) : 1;
     let fragmented = 0, room = 0;
     for (let k = 0; k < INSTANTS; k++) {
-      const enough = new Uint8Array(R);
-      let fits = false;
+      const fitting = new Float64Array(R);  // tasks, by each resource alone
+      let together = 0;
       for (let m = 0; m < run.nMachines; m++) {
-        let all = true;
+        let all = atOnce;
         for (let r = 0; r < R; r++) {
           const capacity = run.capacity[m * R + r], free = capacity - used[(k * run.nMachines + m) * R + r];
-          const ok = run.demand[g * R + r] <= free + 1e-9 * capacity;
-          enough[r] |= ok;
-          all &&= ok;
+          const demand = run.demand[g * R + r];
+          const tasks = demand > 0 ? Math.floor(Math.max(0, free + 1e-9 * capacity) / demand) : atOnce;
+          fitting[r] += tasks;
+          all = Math.min(all, tasks);
         }
-        fits ||= all;
+        together += all;
       }
-      if (fits) room++;
-      else if (enough.every(Boolean)) fragmented++;
-      enough.forEach((ok, r) => { if (!ok) short[r]++; });
+      if (together >= atOnce) room++;
+      else if (fitting.every((tasks) => tasks >= atOnce)) fragmented++;
+      fitting.forEach((tasks, r) => { if (tasks < atOnce) short[r]++; });
     }
     const of = (count) => percent(count / INSTANTS);
     const words = [];
-    for (let r = 0; r < R; r++) if (short[r]) words.push(`${run.isPool ? "slots were" : `${run.resources[r]} was`} short ${of(short[r])} of the time: ${run.isPool ? "all were taken" : "no machine had enough for a task"}.`);
-    if (fragmented) words.push(`${of(fragmented)} of the time each resource was free somewhere, but on no machine all of them.`);
-    if (room) words.push(`${of(room)} of the time there was room: the policy held it back (its order, a limit, a reservation, its queue’s share, pilots, a gang, or a launch lag).`);
+    for (let r = 0; r < R; r++) if (short[r]) words.push(`${run.isPool ? "slots were" : `${run.resources[r]} was`} short ${of(short[r])} of the time: ${atOnce > 1 ? `there was not enough for ${number(atOnce)} tasks at once` : run.isPool ? "all were taken" : "no machine had enough for a task"}.`);
+    if (fragmented) words.push(`${of(fragmented)} of the time each resource was free somewhere, but not all of them together on machines.`);
+    if (room) words.push(`${of(room)} of the time there was room${atOnce > 1 ? ` for ${number(atOnce)} tasks at once` : ""}: the policy held it back (its order, a limit, a reservation, its queue’s share, pilots, or a launch lag).`);
     place.append(make("p", `Ready at ${seconds(begin)}, started at ${seconds(end)}.`), ...words.map((line) => make("p", line)));
     const bottleneck = short.reduce((best, value, r) => value > short[best] ? r : best, 0);
     const total = run.total[bottleneck] * (end - begin);

@@ -12,8 +12,10 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
+from sim.workload.delays import delayed
 from sweep.questions.backtest.audit import audit
 from sweep.questions.backtest.logged_jobs import logged_jobs
+from sweep.questions.backtest.recorded_use import places_in_line, places_of_release
 from sweep.questions.backtest.starts import find_starts
 from tests.sweep.questions.backtest.test_audit import log
 from tests.sweep.small import Command
@@ -108,6 +110,34 @@ def test_order_of_release() -> None:
     assert "in the order of submission" in audit(log(rows), TWO).sentences[0]
     released = log(rows, recorded_submit_s=[-5.0, 10.0])
     assert "in the order of release" in audit(released, TWO).sentences[0]
+
+
+def test_a_retry_is_in_line_from_the_logs_release_on() -> None:
+    """A retry is submitted with its first attempt, and was released by the log at 120 s.
+
+    The job that came at 10 s is before it in line.
+    """
+    rows = [(0, 0, 100, 1), (0, 200, 250, 1), (10, 200, 300, 1)]
+    retry = log(rows, recorded_submit_s=[np.nan, 120.0, np.nan])
+    assert logged_jobs(retry, audit(retry, TWO)).wait_s.tolist() == [0.0, 80.0, 190.0]
+    assert places_in_line(retry).tolist() == places_of_release(retry).tolist() == [0, 2, 1]
+
+
+def test_a_late_eligibility_is_that_of_the_dependency_that_ended_then(tmp_path: Path) -> None:
+    """The end of a frees b 5 s later, and c long after: of c the log names no reason."""
+    rows = (
+        "job_id,submit_s,eligible_s,start_s,end_s,cpus,depends_on\na,0,0,0,1000,1,\n"
+        "b,10,1005,1010,1500,1,a\nc,20,4000,4010,4700,1,a\n"
+    )
+    (tmp_path / "log.csv").write_text(rows)
+    w = sim.read_trace("table", tmp_path / "log.csv", release="submit")
+    assert delayed(w).simulated == {"dependency": 1, "other": 1}
+    assert "1 job that depends on others, which is simulated" in sentences(w)
+    assert "1 for a reason that the log does not name" in sentences(w)
+    (tmp_path / "log.csv").write_text(rows.replace("c,20,4000,4010", "c,20,1000,4010"))
+    w = sim.read_trace("table", tmp_path / "log.csv")
+    assert delayed(w).simulated == {"dependency": 2}
+    assert "does not name" not in sentences(w)
 
 
 def test_nobody_waits_in_a_log_that_does_not_tell_when_jobs_were_free() -> None:

@@ -55,7 +55,7 @@ def test_a_table_of_changes_and_what_restores_todays_waits(fixed: Command) -> No
     assert len(ran.rows) == 4
     assert {row["cost_month"] for row in ran.rows} == {730, 2190}
     page = (ran.folder / "report.html").read_text()
-    assert "seeds=bootstrap (of a log) or seed=range(0,10) says how far" in page
+    assert "seeds=bootstrap (of a log of 8 hours or more) or seed=range(0,10) says how far" in page
     first, *_ = json.loads(re.search(r'id="figures">(.*?)</script>', page, re.DOTALL)[1])
     (bars,) = first["data"]
     assert dict(zip(bars["y"], bars["x"], strict=True)) == {

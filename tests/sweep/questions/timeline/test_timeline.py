@@ -45,6 +45,11 @@ JOBS: list[dict[str, Any]] = [
 ]
 
 
+def _job(name: str, submit_s: float, durations_s: list[float]) -> dict[str, Any]:
+    stage = {"name": "map", "durations_s": durations_s, "demand": {"cpu": 1}}
+    return {"job_id": name, "submit_s": submit_s, "stages": [stage]}
+
+
 MACHINES = sim.Cluster.machines(2, cpu=2, mem=8)
 NODES = sim.Cluster.mixed([{"count": 2, "cpu": 2, "mem": 8, "nodes": "rack1-node[08-09]"}])
 
@@ -328,6 +333,26 @@ def test_a_crowd_has_clusters_and_a_number_of_waiting_tasks(tmp_path: Path) -> N
             tab.click("[data-do=in]")
         _images(tab)
         assert tab.text_content("#clusters") == "", "few bars have a colour each"
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
+@pytest.mark.parametrize("cluster", [sim.Cluster.slots(4), sim.Cluster.machines(2, cpu=2)])
+def test_a_gang_has_room_where_all_its_tasks_have(cluster: sim.Cluster, tmp_path: Path) -> None:
+    """Half of its wait two of four slots are free, for one task of the gang of three but not it."""
+    jobs = [_job("a", 0.0, [4.0, 4.0]), _job("b", 0.0, [8.0, 8.0])]
+    gang = _job("gang", 0.0, [1.0] * 3) | {"min_tasks": 3}
+    runs: list[capture.Captured] = []
+    workload = sim.Workload.from_jobs([*jobs, gang])
+    capture.capturing(runs)(workload, cluster, policies.build("fifo"), seed=0)
+    page.draw([_titled(runs[0], "fifo")]).write(tmp_path / "gang.html")
+    with browser() as tab:
+        tab.goto((tmp_path / "gang.html").as_uri(), wait_until="commit")
+        tab.wait_for_selector("body[data-ready]")
+        tab.fill("#search", "gang")
+        text = tab.text_content("#job")
+    short = "100 % of the time: there was not enough for 3 tasks at once."
+    assert f"{'slots were' if cluster.unit else 'cpu was'} short {short}" in text
+    assert "there was room" not in text
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")

@@ -233,7 +233,6 @@ def test_wrong_words_say_the_way_out(command: Command) -> None:
     labels = [(row["policy"], row["capacity"]) for row in ran.rows]
     mine, far = str(labels.index(("fifo", 0.5))), str(labels.index(("las", 1.0)))
     for words, message in (
-        (["--why"], "show 0 --why --against las"),
         (["--against", "las"], "show 0 --why --against las"),
         (["--why", "--against", "nobody"], "policies that have one: las"),
         (["--why", "--against", "las"], "las has 2 settings; name one by its row"),
@@ -256,3 +255,17 @@ def test_pages_go_with_their_sweep(command: Command) -> None:
     assert len([*(command.results / "timelines").iterdir()]) == 2
     assert command.verb("rm", ran.folder.name).code == 0
     assert [*(command.results / "timelines").iterdir()] == []
+
+
+def test_a_gang_waits_for_room_for_all_its_tasks() -> None:
+    jobs = [job("a", 0.0, [4.0, 4.0]), job("gang", 1.0, [5.0] * 3, min_tasks=3)]
+    jobs += [job("b", 2.0, [1.0, 1.0, 1.0])]
+    compared = explained(jobs, sim.Cluster.slots(3), "srpt", "fifo")
+    (gang,) = rows(compared, compared.losers)
+    assert "1 s longer for room for 3 tasks at once; " in page._reason(gang)
+    assert "more for room for 3 tasks at once, behind" in sentences.lines(compared)[2]
+    assert sentences.reason_words("no cpu", 8) == "cpu for 8 tasks at once"
+    assert sentences.reason_words("in pieces", 8) == "room in one piece for 8 tasks at once"
+    turn = sentences.reason_words("order", 8)
+    assert turn == "a turn, while there was room for 8 tasks at once"
+    assert sentences.reason_words("cap", 8) == sentences.reason_words("cap")
