@@ -13,7 +13,7 @@ from sim.cluster.components import Machines, gang_components, needs_at_once
 from sim.cluster.quotas import QuotaTree, quota_tree
 from sim.cluster.sizing import queue_shares
 from sim.cluster.speeds import class_speeds
-from sim.engine.plan import Fit, Plan, World
+from sim.engine.plan import Fit, Plan, WhenPreempted, World
 from sim.engine.session import views_before
 from sim.result import Result
 
@@ -73,6 +73,9 @@ class Record:
         self.gang = c.job_min_tasks > 0
         plan = plan_of(result)
         self.overbooked = np.isin(cluster.resources, _may_be_overbooked(result, plan))
+        self.keeps_work = np.isfinite(c.job_checkpoint)  # of attempts that stop, by job
+        if plan.preemption:
+            self.keeps_work |= plan.jobs["when_preempted"] == WhenPreempted.SUSPEND
         is_fair = plan.fit == Fit.PACK and plan.packing.unfairness < np.inf
         self.holds_back = is_fair or (plan.fit == Fit.SKIP and plan.held_machines > 0)
 

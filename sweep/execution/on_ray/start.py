@@ -222,7 +222,8 @@ def _refused_token(source: str) -> Iterator[None]:
             raise
         raise InputError(
             f"{source}: the cluster takes only those who have its token: copy ~/.ray/auth_token "
-            "from its head, or set RAY_AUTH_TOKEN, and export RAY_AUTH_MODE=token",
+            "from its head, or set RAY_AUTH_TOKEN, and export RAY_AUTH_MODE=token"
+            f"{suspects()}",
             rule="no cluster",
         ) from error
     os.write(_STANDARD_ERROR, printed)
