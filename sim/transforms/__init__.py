@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from sim.transforms.past import record_runs
     from sim.transforms.placement import deal_queues, place_inputs
     from sim.transforms.planning import add, faster, without_queue
-    from sim.transforms.stretch import stretch
     from sim.transforms.tasks import lengthen, scale_tasks, stay
-    from sim.transforms.throughput import throughput
+    from sim.transforms.throughputs import throughput
     from sim.transforms.time_limits import limit_time
+    from sim.transforms.widths import stretch
     from sim.workload.workload import Workload
 
 __all__ = [
@@ -83,6 +83,8 @@ _MODULES = {
     "squeeze": "sim.transforms.arrivals",
     "stay": "sim.transforms.tasks",
     "straggle": "sim.transforms.faults",
+    "stretch": "sim.transforms.widths",
+    "throughput": "sim.transforms.throughputs",
     "without_queue": "sim.transforms.planning",
 }
 

@@ -83,6 +83,14 @@ def test_transforms_are_applied_by_name():
         transforms.apply(plain, "stay")
 
 
+def test_a_transform_is_a_function_at_each_use():
+    """A module of the same name would take its place in the package once it is imported."""
+    for name in transforms.names():
+        first = getattr(transforms, name)
+        assert callable(first), name
+        assert getattr(transforms, name) is first
+
+
 def lengths(workload: sim.Workload) -> np.ndarray:
     return workload.columns.task_duration
 

@@ -8,7 +8,7 @@ import pytest
 import sim
 from sim import transforms
 from sim.base.errors import InputError
-from sim.transforms.stretch import amdahl
+from sim.transforms.widths import amdahl
 from sim.workload.elastic import paces
 
 
