@@ -15,10 +15,11 @@ from sim.base.reading import OnBadRow, json_field
 from sim.traces.kubernetes import read_jobs
 from sim.traces.kueue_site.nodes import Node, tolerates
 from sim.traces.kueue_site.objects import KINDS, Raw
+from sim.traces.kueue_site.topology import levels_asked
 from sim.traces.sites.notes import Notes
 from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.transforms.parts import rebuild
-from sim.workload.schema import RUNS_ON
+from sim.workload.schema import RUNS_ON, TOPOLOGY_PREFERRED, TOPOLOGY_REQUIRED
 from sim.workload.tables import names, values
 from sim.workload.workload import Workload
 
@@ -64,15 +65,20 @@ class Jobs:
                 self._local.setdefault((item.meta.namespace, item.meta.queue), admitted)
 
     @cached_property
-    def pod_sets(self) -> dict[str, list[PodSet]]:
-        """Sets of pods by namespace and name of the Workload, and of its owner."""
-        by_place: dict[str, list[PodSet]] = {}
+    def rows(self) -> dict[str, list[Any]]:
+        """Sets of pods, as they are, by namespace and name of the Workload, and of its owner."""
+        by_place: dict[str, list[Any]] = {}
         for item in self._workloads:
-            pod_sets = [self._pod_set(row) for row in item.rows("spec.podSets")]
             owners = item.rows("metadata.ownerReferences")
             places = [item.name, *(json_field(owner, "name", str) for owner in owners)]
-            by_place |= {f"{item.meta.namespace}/{name}": pod_sets for name in places if name}
+            rows = item.rows("spec.podSets")
+            by_place |= {f"{item.meta.namespace}/{name}": rows for name in places if name}
         return by_place
+
+    @cached_property
+    def pod_sets(self) -> dict[str, list[PodSet]]:
+        """Sets of pods by namespace and name of the Workload, and of its owner."""
+        return {place: [self._pod_set(row) for row in rows] for place, rows in self.rows.items()}
 
     @property
     def used_labels(self) -> list[str]:
@@ -133,12 +139,8 @@ class Jobs:
 
     def _pod_set(self, row: Any) -> PodSet:
         spec = json_field(row, "template.spec", dict)
-        for key, effect in (
-            ("minCount", "partial admission is not simulated"),
-            ("topologyRequest", "nodes are chosen without regard to topology"),
-        ):
-            if isinstance(row, Mapping) and row.get(key):
-                self._notes.add("Workload", key, effect)
+        if isinstance(row, Mapping) and row.get("minCount"):
+            self._notes.add("Workload", "minCount", "partial admission is not simulated")
         selector = {
             str(key): {str(value)} for key, value in json_field(spec, "nodeSelector", dict).items()
         }
@@ -163,10 +165,10 @@ class Jobs:
 
 
 def read_site_jobs(
-    path: Path, jobs: Jobs, nodes: Sequence[Node], notes: Notes, pseudonyms: Pseudonyms,
-    on_bad_row: OnBadRow,
+    path: Path, jobs: Jobs, nodes: Sequence[Node], levels: Sequence[str], notes: Notes,
+    pseudonyms: Pseudonyms, on_bad_row: OnBadRow,
 ) -> Workload | None:  # fmt: skip
-    """Read the jobs; None if none has ended."""
+    """Read the jobs; None if none has ended. `levels`: those of the cluster's topology."""
     try:
         workload = read_jobs(path, on_bad_row=on_bad_row, name="kueue_site", other_kinds=KINDS)
     except InputError as error:
@@ -189,6 +191,10 @@ def read_site_jobs(
     ]
     if any(runs_on):
         stages = _with_text(stages, RUNS_ON.name, runs_on)
+    pairs = [levels_asked(jobs.rows.get(name, []), levels, notes) for name in ids]
+    for k, level in enumerate((TOPOLOGY_REQUIRED, TOPOLOGY_PREFERRED)):
+        if any(pair[k] for pair in pairs):
+            table = _with_text(table, level.name, [pair[k] for pair in pairs])
     alias = pseudonyms.alias
     for column, texts in {
         "queue": queues,

@@ -1,7 +1,7 @@
 """Objects of Kueue and nodes, as `kubectl get -o json` writes them.
 
 Source: Kueue's API, ``apis/kueue/v1beta1`` and ``v1beta2`` (ClusterQueue, Cohort, LocalQueue,
-ResourceFlavor, Workload), and the API reference of Kubernetes (``v1`` Node).
+ResourceFlavor, Topology, Workload), and the API reference of Kubernetes (``v1`` Node).
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from sim.base.reading.objects import Meta, Notice, parse_meta, read_objects
 from sim.base.reading.pod_requests import amounts_of, quantity, simulated_resource
 from sim.traces.sites.notes import Notes
 
-COMMAND = "kubectl get workloads,clusterqueues,cohorts,resourceflavors,localqueues,nodes -A -o json"
-KINDS = ("ClusterQueue", "Cohort", "ResourceFlavor", "LocalQueue", "Node", "Workload")
+COMMAND = (
+    "kubectl get workloads,clusterqueues,cohorts,resourceflavors,localqueues,topologies,nodes -A "
+    "-o json"
+)
+KINDS = ("ClusterQueue", "Cohort", "ResourceFlavor", "LocalQueue", "Topology", "Node", "Workload")
 Amounts = dict[str, float]
 
 
@@ -70,7 +73,7 @@ class Raw:
 def read_site_objects(path: Path, notes: Notes, on_bad_row: OnBadRow) -> dict[str, list[Raw]]:
     """Read the objects of a site by kind, ordered by name."""
     parsers: dict[str, Callable[[Any, Notice], Raw]] = dict.fromkeys(
-        ("ResourceFlavor", "LocalQueue", "Workload"), _parse_raw
+        ("ResourceFlavor", "LocalQueue", "Topology", "Workload"), _parse_raw
     )
     parsers |= {"ClusterQueue": _parse_quotas, "Cohort": _parse_quotas, "Node": _parse_node}
 

@@ -17,6 +17,7 @@ from sim.traces.kueue_site.nodes import Node, kinds, nodes_of
 from sim.traces.kueue_site.objects import COMMAND, Raw, read_site_objects
 from sim.traces.kueue_site.policy import policy_of
 from sim.traces.kueue_site.quotas import quotas_of
+from sim.traces.kueue_site.topology import topology_of
 from sim.traces.sites.notes import Notes
 from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.sites.site import Site
@@ -69,9 +70,13 @@ def _read(path: Path, on_bad_row: OnBadRow, pseudonyms: Pseudonyms) -> Site:
     jobs = Jobs(objects, notes)
     flavors = _in_order(queues, objects["ResourceFlavor"])
     nodes = nodes_of(objects["Node"], flavors, jobs.used_labels, notes)
-    workload = read_site_jobs(path, jobs, nodes, notes, pseudonyms, on_bad_row)
+    topology = topology_of(objects, nodes, notes)
+    levels = [*topology["levels"]] if topology else []
+    workload = read_site_jobs(path, jobs, nodes, levels, notes, pseudonyms, on_bad_row)
     quotas = quotas_of(queues, objects["Cohort"], notes)
     cluster = _cluster(nodes, quotas, workload)
+    if topology:
+        cluster["topology"] = topology
     policy = policy_of(queues, notes)
     return Site(
         f"Kueue, {UNTRIED}", workload, cluster, policy, nodes, [*notes.lines], _COMMENTS,
@@ -114,17 +119,12 @@ def _note_flavors(queues: Sequence[Raw], flavors: Sequence[Raw], notes: Notes) -
                     "ResourceFlavor", f"{name} of {queue.name} is missing",
                     "its quota counts, and it has no node",
                 )  # fmt: skip
-    for item in flavors:
-        if item.text("spec.topologyName"):
-            notes.add(
-                "ResourceFlavor", f"{item.name} topologyName",
-                "nodes are chosen without regard to topology",
-            )  # fmt: skip
 
 
 _COMMENTS = {
     "defaults": f"The cluster of a site of Kueue, {UNTRIED}.",
     "shape": "Kinds of nodes, those of the first flavor first; a class is a flavor, or several.",
     "quotas": "ClusterQueues, and the Cohorts above them.",
+    "topology": "Domains of nodes by the labels of a Topology, the widest level first.",
     "enforce_limits": "Jobs end at their maximum execution time.",
 }

@@ -11,6 +11,7 @@ import policies
 import sim
 from sim.base.errors import InputError
 from sim.cli.main import main
+from sim.cluster.domains import asked_levels
 from sim.traces import sites
 from sim.traces.kueue_site.nodes import tolerates
 from sim.traces.kueue_site.site import read_site
@@ -270,3 +271,56 @@ def test_the_option_is_complete():
     assert read_request("policy=kueue", "trace=kueue_site", "trace.path=.").axes["trace"] == (
         "kueue_site",
     )
+
+
+BLOCK, RACK = "cloud.provider.com/topology-block", "cloud.provider.com/topology-rack"
+HOST = "kubernetes.io/hostname"
+
+
+def topology(name, *labels):
+    return {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Topology", "metadata": meta(name),
+            "spec": {"levels": [{"nodeLabel": label} for label in labels]}}  # fmt: skip
+
+
+def in_racks(folder, *requests):
+    """Write four nodes in three racks of two blocks, and a job of three pods for each request."""
+    racks = [("b1", "r1"), ("b1", "r1"), ("b1", "r2"), ("b2", "r1")]
+    labels = [
+        CPU | {BLOCK: block, RACK: rack, HOST: f"n{i}"} for i, (block, rack) in enumerate(racks)
+    ]
+    items = [
+        queue("q", None, group(quota("cpus", cpu=(99,), memory=("99Gi",)))),
+        flavor("cpus", CPU, topologyName="racks"),
+        topology("racks", BLOCK, RACK, HOST),
+        *(node(f"n{i}", 2, 8, labels=own) for i, own in enumerate(labels)),
+        local("user", "a", "q"),
+    ]
+    for i, request in enumerate(requests):
+        job = workload(f"job{i}", "a", "user", i, i + 5, i + 100, n=3)
+        job["spec"]["podSets"][0]["topologyRequest"] = request
+        items.append(job)
+    (folder / "kueue.json").write_text(json.dumps({"kind": "List", "items": items}))
+    (folder / "workloads.json").unlink()
+    return read_site(folder)
+
+
+def test_domains_are_those_of_a_topology(folder):
+    site = in_racks(folder, {"required": RACK}, {"preferred": HOST}, {"unconstrained": True})
+    levels = site.cluster["topology"]["levels"]
+    assert levels[BLOCK]["nodes"] == {"b1": "n0,n1,n2", "b2": "n3"}
+    assert levels[RACK]["nodes"] == {"b1/r1": "n0,n1", "b1/r2": "n2", "b2/r1": "n3"}
+    assert [*levels] == [BLOCK, RACK, HOST]
+    columns = site.workload.columns
+    cluster = sim.Cluster.mixed(site.cluster["shape"]).with_topology(site.cluster["topology"])
+    required, narrowest = asked_levels(columns, cluster)
+    assert required.tolist() == [1, -1, -1]
+    assert narrowest.tolist() == [1, 2, -1]
+    assert not any("topology" in line for line in site.notes)
+    result = sim.simulate(site.workload, cluster, policies.build("fifo"))
+    assert result.task_machine.tolist() == [0, 0, 1, 1, 2, 2, 0, 0, 1]
+
+
+def test_topologies_that_are_not_simulated_are_noted(folder):
+    site = in_racks(folder, {"required": "zone"})
+    assert any("topologyRequest of zone, which no topology has" in line for line in site.notes)
+    assert asked_levels(site.workload.columns, sim.Cluster.machines(1, cpu=1))[0].tolist() == [-1]
