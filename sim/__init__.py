@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.result import Result
     from sim.simulation import simulate
+    from sim.state import State, state_at, state_of
     from sim.synth import synthesize
     from sim.traces import read_trace
     from sim.workload.workload import Workload
@@ -27,11 +28,14 @@ _MODULES = {
     "PolicyError": "sim.base.errors",
     "Result": "sim.result",
     "SimError": "sim.base.errors",
+    "State": "sim.state",
     "Workload": "sim.workload.workload",
     "__version__": "sim.base.version",
     "lower_bound": "sim.bounds",
     "read_trace": "sim.traces",
     "simulate": "sim.simulation",
+    "state_at": "sim.state",
+    "state_of": "sim.state",
     "synthesize": "sim.synth",
 }
 
@@ -42,10 +46,13 @@ __all__ = [
     "PolicyError",
     "Result",
     "SimError",
+    "State",
     "Workload",
     "lower_bound",
     "read_trace",
     "simulate",
+    "state_at",
+    "state_of",
     "synthesize",
 ]
 

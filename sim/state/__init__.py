@@ -1,12 +1,14 @@
-"""State of a log at an instant: what runs, since when and on which machines, and what waits.
+"""State of a log, or of a run, at an instant: what runs, since when and where, and what waits.
 
 A simulation that begins in it starts where the log was:
-``sim.simulate(workload, cluster, policy, state=state_at(workload, cluster, now_s))``. Jobs that
-ended before count as well, as they ran: their usage in fair share, their ends for jobs that depend
-on them.
+``sim.simulate(workload, cluster, policy, state=sim.state_at(workload, cluster, now_s))``, or where
+another policy's run was: ``state=sim.state_of(result, now_s)``. Jobs that ended before count as
+well, as they ran: their usage in fair share, their ends for jobs that depend on them.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +23,10 @@ from sim.workload.schema import RECORDED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 
-__all__ = ["State", "has_nodes", "recorded_state", "state_at"]
+if TYPE_CHECKING:
+    from sim.result import Result
+
+__all__ = ["State", "has_nodes", "recorded_state", "state_at", "state_of"]
 
 
 def has_nodes(workload: Workload, cluster: Cluster) -> bool:
@@ -42,6 +47,55 @@ def state_at(workload: Workload, cluster: Cluster, now_s: float) -> State:
     whole = recorded_state(workload, cluster)
     has_started = whole.placed_s <= now_s  # False for NaN
     return State(now_s, np.where(has_started, whole.placed_s, np.nan), whole.machine)
+
+
+def state_of(result: Result, now_s: float) -> State:
+    """Return the state of a run at `now_s`: jobs that had started are placed as they were.
+
+    Those that start later wait for the policy, which begins at `now_s`: another one, or the same
+    with other options, goes on from there.
+
+    Parameters
+    ----------
+    result : Result
+        A run with records of tasks (``record="tasks"``).
+    now_s : float
+        Time on the workload's clock, s.
+
+    Raises
+    ------
+    InputError
+        If starts lag behind placements in its cluster, as they would lag again; if a job that had
+        started is neither a gang of all of its tasks nor has one task, so that it
+        had no single start, or attempts of it were stopped.
+    ValueError
+        If the run has no records of tasks.
+    """
+    columns = result.workload.columns
+    if result.task_machine is None or result.stopped is None:
+        raise ValueError('the run has no records of tasks: simulate with record="tasks"')
+    if result.cluster.launch:
+        raise InputError(
+            "starts lag behind placements in this run (cluster.launch_s), and would lag again in "
+            "one that begins in its state; leave the lag out of both"
+        )
+    has_started = result.job_start <= now_s  # False for NaN
+    is_whole = (columns.job_n_tasks == 1) | (columns.job_min_tasks == columns.job_n_tasks)
+    stopped = np.zeros(len(has_started), bool)
+    stopped[columns.stage_job[columns.stages_of(result.stopped.task.astype(np.int64))]] = True
+    for wrong, reason in (
+        (
+            has_started & ~is_whole,
+            "its tasks start one by one; trace.gang=true starts them at once",
+        ),
+        (has_started & stopped, "an attempt of it was stopped, so that it ran at several times"),
+    ):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            name = result.jobs["job_id"][row].as_py()
+            raise InputError(f"job {name} has no single start to begin with: {reason}")
+    machine = np.zeros(columns.n_tasks, np.int32) if result.cluster.unit else result.task_machine
+    return State(now_s, np.where(has_started, result.job_start, np.nan), machine.astype(np.int32))
 
 
 def recorded_state(workload: Workload, cluster: Cluster, moments_s: F8 | None = None) -> State:
