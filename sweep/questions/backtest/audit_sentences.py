@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,6 +15,7 @@ from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 from sweep.questions.backtest.findings import Audit
 from sweep.questions.backtest.recorded_use import has_priorities, held_resources
+from sweep.questions.backtest.starts import written_s
 
 FEW_WAITED = 30
 """With fewer jobs that waited, little can be told about waits."""
@@ -47,7 +49,7 @@ def audit_sentences(audit: Audit, workload: Workload) -> tuple[str, ...]:
     sentences = [
         _warned(workload, _order(audit, workload, _order_of_line(audit, workload, submitted_s))),
         "" if audit.is_in_order or has_priorities(workload) else _NO_PRIORITIES,
-        _unrecorded(audit),
+        _unrecorded(audit, workload),
         _early(audit),
         _unread(audit, workload),
         _released(audit, workload),
@@ -121,9 +123,17 @@ def _warned(workload: Workload, text: str) -> str:
     return f"{text.removesuffix('.')}; the log's reader warns: {'; '.join(warnings)}."
 
 
-def _unrecorded(audit: Audit) -> str:
+def _unrecorded(audit: Audit, workload: Workload) -> str:
     n = audit.n_unrecorded
-    return f"{_count_jobs(n, audit)} no recorded start: {_NOT_COMPARED}" if n else ""
+    if not n:
+        return ""
+    if math.isfinite(written_s(workload)):
+        n_all = audit.n_jobs + n + audit.n_early
+        return (
+            f"{n:,} of {n_all:,} jobs still waited when the log was written: waits count up to "
+            "then, in the log and in simulations."
+        )
+    return f"{_count_jobs(n, audit)} no recorded start: {_NOT_COMPARED}"
 
 
 def _early(audit: Audit) -> str:

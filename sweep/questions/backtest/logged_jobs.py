@@ -11,7 +11,7 @@ from sim.workload.schema import RECORDED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 from sweep.questions.backtest.findings import Audit
-from sweep.questions.backtest.starts import find_starts
+from sweep.questions.backtest.starts import find_starts, written_s
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class LoggedJobs:
     Attributes
     ----------
     job : (N,) int64
-        Rows of ``jobs``: those whose start is known (`sweep.questions.backtest.starts`).
+        Rows of ``jobs``: those whose start is known (`sweep.questions.backtest.starts`), or that
+        still waited when the log was written: they start then.
     submit_s, start_s, finish_s : (N,) float64
         Submission, or by its reader the time from which the job was free to start; recorded start
         and end (NaN if unknown), s.
@@ -53,14 +54,20 @@ class LoggedJobs:
 
 
 def logged_jobs(workload: Workload, findings: Audit) -> LoggedJobs:
-    """Return the jobs of a log whose start is known, with the grace that its audit found."""
-    starts = find_starts(workload)
-    rows = np.flatnonzero(~np.isnan(starts.start_s))
+    """Return the jobs of a log whose wait is known, with the grace that its audit found.
+
+    Up to when the log was written, if that is known (`sweep.questions.backtest.starts.written_s`).
+    """
+    starts, end_s = find_starts(workload), written_s(workload)
+    waits = np.isnan(starts.start_s) & (starts.early_s == 0) & (starts.release_s <= end_s)
+    is_open = waits & np.isfinite(end_s)
+    start_s = np.where(is_open, end_s, np.minimum(starts.start_s, end_s))
+    rows = np.flatnonzero(~np.isnan(start_s))
     finish_s = column_or_default(workload.jobs, RECORDED[1])
     return LoggedJobs(
         rows,
         starts.release_s[rows],
-        starts.start_s[rows],
+        start_s[rows],
         finish_s[rows],
         findings.grace_s,
         starts.resolution_s,

@@ -12,6 +12,8 @@ from sim.workload.schema import RECORDED, SUBMITTED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 
+WRITTEN = "now_s"
+"""Key of ``meta``: when the queue was written, on the workload's clock, s."""
 MAX_OFF_UNIT = 0.01
 """Share of waits that may be no multiple of the resolution."""
 
@@ -61,6 +63,15 @@ def find_starts(workload: Workload) -> Starts:
     early_s = np.where(is_early, release_s - start_s, 0.0)
     known_s = np.where(is_early, np.nan, np.maximum(start_s, release_s))
     return Starts(release_s, known_s, early_s, unit_s)
+
+
+def written_s(workload: Workload) -> float:
+    """Return when a log with jobs that run and wait was written, s; infinity for others.
+
+    Waits count up to then, in the log and in simulations: of a job that starts later only a part of
+    the wait is known, and without it the longest waits would be left out of the log's alone.
+    """
+    return float(workload.meta.get(WRITTEN, np.inf))
 
 
 def no_starts(starts: Starts) -> str:

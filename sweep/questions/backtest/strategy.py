@@ -26,6 +26,7 @@ from sweep.questions.backtest.outcome import build_tables
 from sweep.questions.backtest.request import check_starts
 from sweep.questions.backtest.runs import BACKTEST_JSON, STEPS_TABLE, Runs
 from sweep.questions.backtest.runs_of_policy import PolicyRuns
+from sweep.questions.backtest.starts import written_s
 from sweep.stats.arrange import build_columns
 from sweep.store.cache import Cache
 
@@ -57,7 +58,7 @@ class Backtest:
         workload = inputs.workload(inputs.workload_id(first))
         cluster = clusters.build_for(workload, first.cluster, 1.0).cluster
         findings = audit(workload, cluster)
-        runs = self._runs(results)
+        runs = self._runs(results, written_s(workload))
         if not runs:
             return {}
         steps = self._steps(workload, findings, runs) if self._has_steps else {}
@@ -90,8 +91,8 @@ class Backtest:
         table = pa.concat_tables(tables)
         return {STEPS_TABLE: table, "steps": step_sentences.sentences(table)}
 
-    def _runs(self, results: CellResults) -> list[PolicyRuns]:
-        """Return the runs of each policy, of which none failed."""
+    def _runs(self, results: CellResults, end_s: float) -> list[PolicyRuns]:
+        """Return the runs of each policy, of which none failed; their times up to `end_s`."""
         cache = Cache(self.request.settings.results)
         policy_keys = [key for key in self._grid.swept if key.startswith("policy.")]
         n_runs = len(self.request.axes["seed"])
@@ -116,7 +117,10 @@ class Backtest:
                     labels[column],
                     {key: head.labels[key] for key in policy_keys},
                     head.policy,
-                    *(np.stack([_column(table, name) for table in jobs]) for name in _TIMES),
+                    *(
+                        np.minimum(np.stack([_column(table, name) for table in jobs]), end_s)
+                        for name in _TIMES
+                    ),
                 )
             )
         return runs

@@ -16,7 +16,7 @@ from sim.workload.delays import delayed
 from sweep.questions.backtest.audit import audit
 from sweep.questions.backtest.logged_jobs import logged_jobs
 from sweep.questions.backtest.recorded_use import places_in_line, places_of_release
-from sweep.questions.backtest.starts import find_starts
+from sweep.questions.backtest.starts import WRITTEN, find_starts
 from tests.sweep.questions.backtest.test_audit import log
 from tests.sweep.small import Command
 
@@ -61,6 +61,16 @@ def test_jobs_without_a_recorded_start_are_counted() -> None:
     assert (find_starts(w).n_unrecorded, find_starts(w).n_early) == (1, 1)
     assert "1 of 5 jobs has no recorded start" in sentences(w)
     assert "no recorded start" not in sentences(log(EARLY))
+
+
+def test_waits_count_up_to_when_a_log_with_waiting_jobs_was_written() -> None:
+    """At 1,000 s the fifth job has waited for 200 s; the sixth ran from 1,100 s, unknown then."""
+    rows = [*EARLY, (800, np.nan, np.nan, 1), (900, 1100, 1200, 1)]
+    w = log(rows).with_meta({WRITTEN: 1000.0})
+    jobs = logged_jobs(w, audit(w, TWO))
+    assert jobs.job.tolist() == [0, 1, 3, 4, 5]  # the third started before its submission
+    assert jobs.wait_s.tolist() == [0.0, 10.0, 0.0, 200.0, 100.0]
+    assert "1 of 6 jobs still waited when the log was written: waits count up to" in sentences(w)
 
 
 def test_a_log_of_early_starts_alone_is_refused() -> None:
