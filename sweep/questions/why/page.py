@@ -41,6 +41,7 @@ STYLES = {
     splits.SHARE: "r-share",
     splits.QUOTA: "r-share",
     splits.PIECES: "r-pieces",
+    splits.DOMAIN: "r-pieces",
     splits.CLOSED: "r-closed",
     splits.CAP: "r-limit",
     splits.BLOCKED: "r-order",
@@ -60,6 +61,7 @@ TERMS = {
     splits.QUOTA: "Its queue, or a cohort above, used all of its quota and what it may borrow.",
     "no R": "No machine that it may use had enough of R for a task, or all had for its gang.",
     splits.PIECES: "There was enough of each resource, but not together on a machine.",
+    splits.DOMAIN: "There was room, but not in one rack, or other domain that its gang requires.",
     splits.CLOSED: "It would have fit on machines out of service, or reserved for others.",
     splits.CAP: "Its user, account or another group used all that a cap of the cluster lets it.",
     splits.BLOCKED: "There was room, and in strict order it waited for the first, which did not "

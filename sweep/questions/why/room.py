@@ -9,6 +9,7 @@ import numpy as np
 
 from sim.base.arrays import I8, Mask
 from sim.cluster.allowed import allowed_codes
+from sim.cluster.domains import asked_levels
 from sim.cluster.reservations import jobs_in
 from sweep.questions.why.attempts import Attempts
 from sweep.questions.why.steps import Steps
@@ -23,6 +24,7 @@ class Request(NamedTuple):
     per_machine: int
     reservation: int  # that the job asks for, -1 for none
     may_use: int  # reservations, as bits
+    level: int = -1  # of domains of machines, one of which has it all
 
 
 class Room:
@@ -37,6 +39,7 @@ class Room:
         code = classes if len(classes) else np.zeros(n_machines, np.int64)
         self._machine_bit = np.left_shift(1, code.astype(np.int64))
         self._own, self._may_use = jobs_in(run.workload.columns, run.cluster.reservations)
+        self._level = asked_levels(run.workload.columns, run.cluster)[0]
         self._known: dict[Request, tuple[Steps, ...]] = {}
         self._events()
 
@@ -89,6 +92,7 @@ class Room:
             1 if is_single else n,
             int(self._own[job]),
             int(self._may_use[job]),
+            int(self._level[job]) if n > 1 else -1,
         )
 
     def may_host(self, request: Request) -> Mask:
@@ -101,6 +105,21 @@ class Room:
         if request not in self._known:
             self._known[request] = self._count(request)
         return self._known[request]
+
+    def domain_steps(self, request: Request) -> Steps:
+        """Return the slots that find room in the domain with the most, of the level asked for."""
+        host, demand = self.may_host(request), np.array(request.demand, np.int64)
+        domain = self.attempts.run.cluster.topology.domain[request.level]
+        slots, empty = (
+            np.minimum.reduce(
+                [_slots(room[:, [r]], demand[[r]], request.per_machine) for r in range(len(demand))]
+            )
+            for room in (self._free, self.attempts.capacity)
+        )
+        curves = [self._sum(slots, empty, host & (domain == d)) for d in np.unique(domain)]
+        times = np.unique(np.concatenate([curve.times for curve in curves]))
+        values = np.array([[curve.values[0], *curve.values_at(times)] for curve in curves])
+        return Steps(times, values.max(axis=0).astype(np.int64))
 
     def _count(self, request: Request) -> tuple[Steps, ...]:
         demand = np.array(request.demand, np.int64)

@@ -10,6 +10,7 @@ from sweep.questions.why.splits import (
     CAP,
     CLOSED,
     DEVICE_PARTS,
+    DOMAIN,
     GANG_SLOTS,
     LAG,
     LIMIT,
@@ -31,6 +32,7 @@ SHORT = {
     SHARE: "queue's share",
     QUOTA: "a quota",
     PIECES: "one piece",
+    DOMAIN: "one domain",
     CLOSED: "closed nodes",
     CAP: "a cap",
     BLOCKED: "the first",
@@ -50,6 +52,7 @@ WORDS = {
     SHARE: "the queue's share",
     QUOTA: "the quota of the queue",
     PIECES: "room in one piece",
+    DOMAIN: "room in one domain of machines",
     CLOSED: "machines out of service or reserved",
     CAP: "a cap of the cluster",
     BLOCKED: "the first in strict order, while there was room",
@@ -74,7 +77,7 @@ N_NAMED = 3
 def reason_words(reason: str, n: int = 1) -> str:
     """Return what a job spends time on, in words after "for"; `n` tasks of it start at once."""
     short = reason.removeprefix("no ")
-    if n > 1 and reason in (BLOCKED, ORDER):
+    if n > 1 and reason in (BLOCKED, ORDER, DOMAIN):
         return f"{WORDS[reason]} for {n:,} tasks at once"
     if n > 1 and (short != reason or reason == PIECES):
         room = {SLOT: "room", PIECES: "room in one piece"}.get(short, short)

@@ -47,7 +47,7 @@ from sweep.questions.why.steps import Steps, from_changes, grid
 
 RUNNING, AGAIN = "running", "run again"
 UNRELEASED, LAG, PILOTS, LIMIT, SHARE = "not released", "lag", "pilots", "limit", "share"
-QUOTA, PIECES, CLOSED, CAP = "quota", "in pieces", "closed", "cap"
+QUOTA, PIECES, CLOSED, CAP, DOMAIN = "quota", "in pieces", "closed", "cap", "domain"
 BLOCKED, RESERVED, ORDER = "blocked", "reserved", "order"
 GANG_SLOTS, DEVICE_PARTS = "gang slots", "device parts"
 TURNS = (BLOCKED, RESERVED, ORDER)
@@ -145,7 +145,8 @@ class Splitter:
         steps = self._room.steps(request)
         released, opened = self._back(job, link)
         shared = (*self._shares.use(job), *self._quotas.use(job), *self._caps.use(job))
-        curves = [*steps, *bounds, *shared, self._unsure]
+        domain = self._room.domain_steps(request) if request.level >= 0 else steps[-1]
+        curves = [*steps, domain, *bounds, *shared, self._unsure]
         times = grid(curves, (released, opened), *span)
         begins_s, spans = times[:-1], np.diff(times)
         short = _short(steps, request, begins_s)
@@ -157,6 +158,7 @@ class Splitter:
         reason = np.where(is_unsure, untold, self._turn).astype(object)
         demand = np.array(request.demand) * n
         reason[self._caps.is_over(job, demand, begins_s) & ~is_unsure] = CAP
+        reason[(domain.values_at(begins_s) < n) & ~is_unsure] = DOMAIN
         reason[steps[-1].values_at(begins_s) < n] = CLOSED
         for bits in np.unique(short[short > 0]).tolist():
             reason[short == bits] = self._shortage(bits)
@@ -181,7 +183,9 @@ class Splitter:
         """Share the pieces between the jobs in front."""
         times, reason, short = pieces
         a, host = self.attempts, self._room.may_host(request)
-        has_no_room = np.isin(reason, [PIECES, *map(self._shortage, np.unique(short).tolist())])
+        has_no_room = np.isin(
+            reason, [PIECES, DOMAIN, *map(self._shortage, np.unique(short).tolist())]
+        )
         for bits in np.unique(short[has_no_room]).tolist():
             mask = has_no_room & (short == bits)
             weight = _weight(bits, request)

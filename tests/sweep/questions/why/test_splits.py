@@ -148,6 +148,26 @@ def test_a_gang_waits_for_all_its_room() -> None:
     assert seconds(captured, "last") == {"running": 1.0, "blocked": 3.0, "no slot": 3.0}
 
 
+def test_a_gang_waits_for_room_in_one_rack() -> None:
+    """Two racks of two CPUs have one free each until 5: room for two, but not in one of them."""
+    racks = sim.Cluster.machines(4, cpu=1).with_topology({"levels": {"rack": {"size": 2}}})
+    jobs = [
+        *(
+            job(name, 0.0, [s, s], min_tasks=2, topology_required="rack")
+            for name, s in (("a", 5.0), ("b", 9.0))
+        ),
+        job("c", 1.0, [1.0, 1.0], min_tasks=2, topology_required="rack"),
+    ]
+    assert seconds(run(jobs, racks), "c") == {"running": 1.0, "no cpu": 4.0}
+    jobs = [
+        job(name, 0.0, [s], demand={"cpu": 1})
+        for name, s in (("a", 7.0), ("b", 5.0), ("d", 9.0), ("e", 5.0))
+    ]
+    captured = run([*jobs, job("c", 1.0, [1.0, 1.0], min_tasks=2, topology_required="rack")], racks)
+    assert seconds(captured, "c") == {"running": 1.0, "no cpu": 4.0, "domain": 2.0}
+    assert split(captured, "c").behind
+
+
 def test_pilots_hold_the_other_tasks_back() -> None:
     captured = run([job("a", 0.0, [2.0] * 3)], sim.Cluster.slots(5), Bound(gate=1))
     assert seconds(captured, "a") == {"running": 2.0, "pilots": 2.0}
