@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -490,3 +492,30 @@ def test_machines_are_held_for_the_first_gang_that_its_cap_lets_start():
     assert starts(result)["small"] == 4
     assert result.task_machine[-1] == 1
     assert run(jobs, cluster, Holds(n=0)).task_machine[-1] == 0
+
+
+@dataclass(frozen=True)
+class InOrder(Holds):
+    """Jobs by keys, the smallest first."""
+
+    keys: tuple[float, ...] = ()
+
+    def prepare(self, world, plan):
+        super().prepare(world, plan)
+        plan.set_jobs(key=np.array(self.keys))
+
+
+def test_the_first_job_of_the_workload_waits_behind_gangs_beyond_their_cap():
+    """As before, in another order: the gang that needs whole machines is in row 0."""
+    jobs = [
+        job("whole", 1.0, n=2, demand={"cpu": 4}, min_tasks=2, user="v"),
+        job("beyond", 1.0, n=2, min_tasks=2, user="u"),
+        job("second", 50.0, demand={"cpu": 3}, user="u"),
+        job("first", 50.0, demand={"cpu": 2}, user="u"),
+        job("small", 1.0, submit_s=1.0, user="v"),
+    ]
+    row = {"of": "running_jobs", "by": ["user"], "at_most": {"u": 2}}
+    cluster = sim.Cluster.machines(2, cpu=4).with_limits([row])
+    result = run(jobs, cluster, InOrder(n=1, keys=(4, 3, 2, 1, 5)))
+    assert starts(result)["small"] == 1
+    assert result.task_machine[-1] == 1

@@ -144,6 +144,17 @@ def test_packing_takes_a_device_in_use_before_idle_ones_and_those_before_an_idle
     assert (machines, devices) == ([0, 0, 0], [0b1, 0b10, 0b1])
 
 
+def test_packing_looks_at_idle_devices_of_a_task_that_takes_whole_ones():
+    """The last device is in use in part, which is nothing to a task that takes a whole one."""
+    jobs = [
+        a_job(0, [1.0], 1.0, runs_on="b"), a_job(0, [9.0], 0.5, runs_on="b"), a_job(2, [1.0], 1.0)
+    ]  # fmt: skip
+    kinds = [{**A, "count": 1}, B]
+    mix = Mix.from_columns(sim.Workload.from_jobs(jobs).columns, sim.Cluster.mixed(kinds))
+    machines, devices, _ = placed(jobs, kinds, Choice(Machine.PACKED, Device.FRAGMENTATION, mix))
+    assert (machines, devices) == ([1, 1, 1], [0b1, 0b10, 0b1])
+
+
 def test_best_fit_leaves_least_and_the_dot_product_goes_where_least_is_free_of_what_is_asked():
     kinds = [{"cpu": 8, "mem": 2}, {"cpu": 4, "mem": 8}]
     jobs = [{"submit_s": 0, "stages": [{"durations_s": [1.0], "demand": {"cpu": 2, "mem": 1}}]}]
