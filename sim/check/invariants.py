@@ -74,8 +74,8 @@ def check_every_job_ends(record: Record) -> None:
 def check_tasks_run_their_duration(record: Record) -> None:
     """Check that a task runs for its duration, or longer where its machine is overbooked.
 
-    That is divided by the speed on the class of its machine. Elastic jobs go by their widths. The
-    last attempt of a task that was stopped before may be shorter, where what it had done is kept.
+    That is divided by the speed on the class of its machine. Elastic jobs go by their widths. Of a
+    task that was stopped, the last attempt and what was kept before do its work, or more.
     """
     duration, by_width = record.duration, record.c.job_width_min[record.task_job] > 0
     if by_width.any():
@@ -86,7 +86,9 @@ def check_tasks_run_their_duration(record: Record) -> None:
         wrong = record.finish != record.start + duration
     stopped = record.result.stopped
     if stopped is not None:
-        wrong[stopped.task[record.keeps_work[record.task_job[stopped.task]]]] = False
+        restarts = record.c.job_restart[record.task_job[stopped.task]] > 0
+        again = stopped.task[(stopped.kept_s > 0) | restarts]
+        wrong[again] = record.work_done[again] < record.c.task_duration[again] * (1 - SLACK) - SLACK
     refuse(
         wrong & ~by_width,
         lambda t: (

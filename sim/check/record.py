@@ -13,7 +13,7 @@ from sim.cluster.components import Machines, gang_components, needs_at_once
 from sim.cluster.quotas import QuotaTree, quota_tree
 from sim.cluster.sizing import queue_shares
 from sim.cluster.speeds import class_speeds
-from sim.engine.plan import Fit, Plan, WhenPreempted, World
+from sim.engine.plan import Fit, Plan, World
 from sim.engine.session import views_before
 from sim.result import Result
 
@@ -73,9 +73,6 @@ class Record:
         self.gang = c.job_min_tasks > 0
         plan = plan_of(result)
         self.overbooked = np.isin(cluster.resources, _may_be_overbooked(result, plan))
-        self.keeps_work = np.isfinite(c.job_checkpoint)  # of attempts that stop, by job
-        if plan.preemption:
-            self.keeps_work |= plan.jobs["when_preempted"] == WhenPreempted.SUSPEND
         is_fair = plan.fit == Fit.PACK and plan.packing.unfairness < np.inf
         self.holds_back = is_fair or (plan.fit == Fit.SKIP and plan.held_machines > 0)
 
@@ -97,19 +94,37 @@ class Record:
 
         Of tasks of gangs that may run slower across domains, the time for which they ran.
         """
+        seconds: F8 = self.c.task_duration / self._own_speed
         if self.result.cluster.topology.slows:
             is_gang = self.c.job_min_tasks[self.task_job] > 0
-            return np.where(is_gang, self.finish - self.start, self._unslowed)
-        return self._unslowed
+            return np.where(is_gang, self.finish - self.start, seconds)
+        return seconds
+
+    @cached_property
+    def work_done(self) -> F8:
+        """Work of the last attempt of each task and that kept of those before, (T,) s at speed 1.
+
+        More than its duration if it restarted, or lost what was kept, in between.
+        """
+        done: F8 = (self.finish - self.start) * self._own_speed
+        stopped = self.result.stopped
+        if stopped is not None:
+            saved = stopped.kept_s * self._speed_on(stopped.task, stopped.machine)
+            np.add.at(done, stopped.task, saved)
+        return done
 
     @property
-    def _unslowed(self) -> F8:
+    def _own_speed(self) -> F8:
+        return self._speed_on(np.arange(len(self.start)), self.machine)
+
+    def _speed_on(self, task: I4 | I8, machine: I4) -> F8:
+        """Return the speed of tasks on the classes of some machines."""
         speed = class_speeds(self.c, self.result.cluster)
         if speed is None:
-            return self.c.task_duration
-        kind = self.result.cluster.machine_class[self.machine]
-        seconds: F8 = self.c.task_duration / speed[self.task_stage, kind]
-        return seconds
+            return np.ones(len(task))
+        kind = self.result.cluster.machine_class[machine]
+        own: F8 = speed[self.task_stage[task], kind]
+        return own
 
     @cached_property
     def ready(self) -> F8:

@@ -258,7 +258,10 @@ class Cluster:
     def _with_rows(self, rows: I8, names: tuple[str, ...]) -> Cluster:
         classes = self.machine_class[rows] if len(self.machine_class) else self.machine_class
         capacity, classes = frozen(self.capacity[rows]), frozen(classes)
-        return replace(self, capacity=capacity, machine_class=classes, names=names)
+        topology = self.topology.take(rows)
+        return replace(
+            self, capacity=capacity, machine_class=classes, names=names, topology=topology
+        )
 
     def with_machines_like(self, row: int, more: int) -> Cluster:
         """Return the mixed cluster with `more` machines like that of a row, or fewer.

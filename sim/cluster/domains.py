@@ -28,6 +28,9 @@ def asked_levels(columns: Columns, cluster: Cluster) -> tuple[I4, I4]:
         If a gang requires a level that the cluster does not have.
     """
     known, is_gang = cluster.topology.levels, columns.job_min_tasks > 0
+    if not known and columns.levels_required == ("",):
+        none = np.full(len(is_gang), -1, np.int32)
+        return none, none.copy()
     required = _codes(columns.levels_required, known)[columns.job_level_required]
     preferred = _codes(columns.levels_preferred, known)[columns.job_level_preferred]
     names = np.array(columns.levels_required)[columns.job_level_required]

@@ -13,12 +13,12 @@ slower by a factor: that of the widest level that it crosses.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from sim.base.arrays import F8, I4, frozen
+from sim.base.arrays import F8, I4, I8, frozen
 from sim.base.errors import InputError, did_you_mean
 from sim.base.parameters import Count, Factor, check
 from sim.workload.node_names import expand
@@ -41,12 +41,15 @@ class Topology:
         Factor on the run time of the tasks of a gang that crosses domains of the level, at least 1.
     preferred : str
         The level that gangs prefer that ask for none; "" for none.
+    sizes : tuple of int
+        Machines in each domain of a level, 0 where domains have names of machines.
     """
 
     levels: tuple[str, ...] = ()
     domain: I4 = field(default_factory=lambda: frozen(np.zeros((0, 0), np.int32)))
     factor: F8 = field(default_factory=lambda: frozen(np.zeros(0)))
     preferred: str = ""
+    sizes: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.levels)
@@ -55,6 +58,19 @@ class Topology:
     def slows(self) -> bool:
         """Tell whether a gang that crosses domains runs slower."""
         return bool((self.factor > 1.0).any())
+
+    def take(self, rows: I8) -> Topology:
+        """Return the topology of machines that are some of these, or copies.
+
+        Domains of a size are those of the new order. In others a copy is beside its original.
+        """
+        if not self:
+            return self
+        domain = self.domain[:, rows]
+        for level, size in enumerate(self.sizes):
+            if size:
+                domain[level] = _in_order(len(rows), size)
+        return replace(self, domain=frozen(domain))
 
 
 NO_TOPOLOGY = Topology()
@@ -117,7 +133,7 @@ def parse_topology(
     domain = np.zeros((len(levels), n_machines), np.int32)
     for k, (level, row) in enumerate(levels.items()):
         if "size" in row:
-            domain[k] = np.arange(n_machines) // int(row["size"])
+            domain[k] = _in_order(n_machines, int(row["size"]))
         else:
             where = f"{name}.levels.{level}.nodes"
             domain[k] = _by_names(row["nodes"], n_machines, machine_names, where)
@@ -131,7 +147,14 @@ def parse_topology(
                 "each domain lies in one"
             )
     factor = np.array([float(row.get("factor", 1.0)) for row in levels.values()])
-    return Topology(tuple(levels), frozen(domain), frozen(factor), spec.get("preferred") or "")
+    sizes = tuple(int(row.get("size", 0)) for row in levels.values())
+    preferred = spec.get("preferred") or ""
+    return Topology(tuple(levels), frozen(domain), frozen(factor), preferred, sizes)
+
+
+def _in_order(n_machines: int, size: int) -> I4:
+    """Return the domain of each machine, so many machines after the other in each."""
+    return (np.arange(n_machines) // size).astype(np.int32)
 
 
 def _by_names(

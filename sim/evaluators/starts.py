@@ -21,12 +21,10 @@ from sim.cluster.cluster import Cluster
 from sim.evaluators import Evaluation, Simulate
 from sim.evaluators._draws import Instant, RunTimes, drawn_workload, instant_of
 from sim.state import state_at
-from sim.workload.schema import REASON, RECORDED
+from sim.workload.schema import NOW, REASON, RECORDED
 from sim.workload.tables import column_or_default, names, values
 from sim.workload.workload import Workload
 
-NOW = "now_s"
-"""Key of a workload's ``meta``: when its queue was written, on its clock."""
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.9
 """Quantiles of the draws: the ends of the 80 % interval, and what lies between."""
 HELD = ("JobHeldUser", "JobHeldAdmin")

@@ -407,6 +407,9 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
 }
 """Optional columns, by table; a table without them does not get their defaults."""
 
+NOW: Final = "now_s"
+"""Key of ``meta``: when a log with jobs that still wait was written, s on the workload's clock."""
+
 HISTORY: Final = (
     _time(
         "submit_s", "submission time; negative before the start; null if only the order is known"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import I4
 from sim.base.errors import InputError
 from sim.cluster.domains import asked_levels
 
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
     from sim.workload.columns import Columns
 
 
-def _check_elastic(columns: Columns, cluster: Cluster) -> None:
+def _check_elastic(columns: Columns, cluster: Cluster, narrowest: I4) -> None:
     """Refuse elastic jobs that ask for a domain: their machines change while they run."""
-    _, narrowest = asked_levels(columns, cluster)
     is_both = (narrowest >= 0) & (columns.job_width_min > 0)
     if is_both.any():
         j = int(np.argmax(is_both))
@@ -40,21 +40,13 @@ def topology_fields(
     InputError
         If an elastic job asks for a domain, or a gang for one of a level that is not there.
     """
-    _check_elastic(columns, cluster)
-    topology = cluster.topology
-    if not has_domains or not topology:
-        rows = len(columns.job_submit) if has_domains else 1  # it shares a loop that has them
-        none = np.full(rows, -1, np.int32)
-        return {
-            "w_job_required": none,
-            "w_job_narrowest": none.copy(),
-            "c_domain": np.zeros((1, 1), np.int32),
-            "c_crossing": np.zeros(0),
-        }
     required, narrowest = asked_levels(columns, cluster)
+    _check_elastic(columns, cluster, narrowest)
+    has_some = has_domains and bool(cluster.topology)  # or it shares a loop that has them
+    n_jobs = len(columns.job_submit) if has_domains else 1
     return {
-        "w_job_required": required,
-        "w_job_narrowest": narrowest,
-        "c_domain": np.ascontiguousarray(topology.domain),
-        "c_crossing": topology.factor.copy(),
+        "w_job_required": required[:n_jobs],
+        "w_job_narrowest": narrowest[:n_jobs],
+        "c_domain": cluster.topology.domain.copy() if has_some else np.zeros((1, 1), np.int32),
+        "c_crossing": cluster.topology.factor.copy() if has_some else np.zeros(0),
     }

@@ -22,13 +22,11 @@ from sim.traces.slurm_site.shown import time_s
 from sim.traces.slurm_site.slurm_conf import packed
 from sim.traces.slurm_site.squeue import Queue, read_queue
 from sim.transforms.parts import rebuild
-from sim.workload.schema import RECORDED
+from sim.workload.schema import NOW, RECORDED
 from sim.workload.tables import column_or_default, with_column
 from sim.workload.workload import Workload
 
 FILES = ("squeue.json", "squeue.txt")
-NOW = "now_s"
-"""Key of ``meta``: when the queue was written, on the workload's clock."""
 _DEFAULT = (
     "JobID|User|Account|Partition|QOS|Submit|Eligible|Start|End|Elapsed|Timelimit|State|AllocCPUS|"
     "ReqCPUS|NNodes|AllocTRES|ReqTRES|NodeList|Priority|Reservation|Constraints|Reason|SubmitLine"

@@ -17,13 +17,13 @@ from sim.traces.slurm_site.folder import FILES, Folder, read_folder
 from sim.traces.slurm_site.jobs import read_jobs
 from sim.traces.slurm_site.limits import accounts_above, limits_of
 from sim.traces.slurm_site.machines import Node, kinds, nodes_of
-from sim.traces.slurm_site.now import NOW, queue_file, read_now, startable
+from sim.traces.slurm_site.now import queue_file, read_now, startable
 from sim.traces.slurm_site.options import note_options
 from sim.traces.slurm_site.partitions import default_partition, partitions_of, rules_of
 from sim.traces.slurm_site.policy import kills_invalid_dependencies, policy_of
 from sim.traces.slurm_site.slurm_conf import Record
 from sim.traces.slurm_site.windows import outages_of, reservations_of
-from sim.workload.schema import LICENSE_PREFIX
+from sim.workload.schema import LICENSE_PREFIX, NOW
 from sim.workload.workload import Workload
 
 

@@ -128,9 +128,8 @@ def _unrecorded(audit: Audit, workload: Workload) -> str:
     if not n:
         return ""
     if math.isfinite(written_s(workload)):
-        n_all = audit.n_jobs + n + audit.n_early
         return (
-            f"{n:,} of {n_all:,} jobs still waited when the log was written: waits count up to "
+            f"{_share_of_jobs(n, audit)} still waited when the log was written: waits count up to "
             "then, in the log and in simulations."
         )
     return f"{_count_jobs(n, audit)} no recorded start: {_NOT_COMPARED}"
@@ -146,8 +145,11 @@ def _early(audit: Audit) -> str:
 
 
 def _count_jobs(n: int, audit: Audit) -> str:
-    n_all = audit.n_jobs + audit.n_unrecorded + audit.n_early
-    return f"{n:,} of {n_all:,} jobs {'has' if n == 1 else 'have'}"
+    return f"{_share_of_jobs(n, audit)} {'has' if n == 1 else 'have'}"
+
+
+def _share_of_jobs(n: int, audit: Audit) -> str:
+    return f"{n:,} of {audit.n_jobs + audit.n_unrecorded + audit.n_early:,} jobs"
 
 
 def _released(audit: Audit, workload: Workload) -> str:

@@ -59,9 +59,10 @@ def logged_jobs(workload: Workload, findings: Audit) -> LoggedJobs:
     Up to when the log was written, if that is known (`sweep.questions.backtest.starts.written_s`).
     """
     starts, end_s = find_starts(workload), written_s(workload)
-    waits = np.isnan(starts.start_s) & (starts.early_s == 0) & (starts.release_s <= end_s)
-    is_open = waits & np.isfinite(end_s)
-    start_s = np.where(is_open, end_s, np.minimum(starts.start_s, end_s))
+    start_s = np.minimum(starts.start_s, end_s)
+    if np.isfinite(end_s):
+        waits = np.isnan(start_s) & (starts.early_s == 0) & (starts.release_s <= end_s)
+        start_s[waits] = end_s
     rows = np.flatnonzero(~np.isnan(start_s))
     finish_s = column_or_default(workload.jobs, RECORDED[1])
     return LoggedJobs(

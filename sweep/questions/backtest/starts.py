@@ -8,12 +8,10 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.reading.clock import MIN_TIMES, UNITS_S, resolution_s
-from sim.workload.schema import RECORDED, SUBMITTED
+from sim.workload.schema import NOW, RECORDED, SUBMITTED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload
 
-WRITTEN = "now_s"
-"""Key of ``meta``: when the queue was written, on the workload's clock, s."""
 MAX_OFF_UNIT = 0.01
 """Share of waits that may be no multiple of the resolution."""
 
@@ -71,7 +69,7 @@ def written_s(workload: Workload) -> float:
     Waits count up to then, in the log and in simulations: of a job that starts later only a part of
     the wait is known, and without it the longest waits would be left out of the log's alone.
     """
-    return float(workload.meta.get(WRITTEN, np.inf))
+    return float(workload.meta.get(NOW, np.inf))
 
 
 def no_starts(starts: Starts) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
-from sim.evaluators.starts import NOW as NOW_KEY
+from sim.workload.schema import NOW as NOW_KEY
 from sim.workload.schema import RECORDED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.evaluators.starts import HELD
-from sim.evaluators.starts import NOW as NOW_KEY
+from sim.workload.schema import NOW as NOW_KEY
 from sim.workload.schema import REASON, RECORDED
 from sim.workload.tables import column_or_default
 from sim.workload.workload import Workload

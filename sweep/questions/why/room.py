@@ -107,43 +107,42 @@ class Room:
         return self._known[request]
 
     def domain_steps(self, request: Request) -> Steps:
-        """Return the slots that find room in the domain with the most, of the level asked for."""
-        host, demand = self.may_host(request), np.array(request.demand, np.int64)
+        """Return the slots on open machines of the domain with the most, of the level asked for."""
+        host = self.may_host(request)
+        fits, empty = self._slots(request)
+        slots, begin = self._on_open(request, fits[-1], empty[-1])
         domain = self.attempts.run.cluster.topology.domain[request.level]
-        slots, empty = (
-            np.minimum.reduce(
-                [_slots(room[:, [r]], demand[[r]], request.per_machine) for r in range(len(demand))]
-            )
-            for room in (self._free, self.attempts.capacity)
-        )
-        curves = [self._sum(slots, empty, host & (domain == d)) for d in np.unique(domain)]
+        curves = [self._sum(slots, begin, host & (domain == d)) for d in np.unique(domain)]
         times = np.unique(np.concatenate([curve.times for curve in curves]))
         values = np.array([[curve.values[0], *curve.values_at(times)] for curve in curves])
         return Steps(times, values.max(axis=0).astype(np.int64))
 
     def _count(self, request: Request) -> tuple[Steps, ...]:
-        demand = np.array(request.demand, np.int64)
         host = self.may_host(request)
-        fits = [
-            _slots(self._free[:, [r]], demand[[r]], request.per_machine) for r in range(len(demand))
-        ]
-        empty = [
-            _slots(self.attempts.capacity[:, [r]], demand[[r]], request.per_machine)
-            for r in range(len(demand))
-        ]
-        fits.append(np.minimum.reduce(fits))
-        empty.append(np.minimum.reduce(empty))
+        fits, empty = self._slots(request)
         steps = [self._sum(f, e, host) for f, e in zip(fits, empty, strict=True)]
         if not self.is_closed_ever:
             return (*steps, steps[-1])
+        return (*steps, self._sum(*self._on_open(request, fits[-1], empty[-1]), host))
+
+    def _slots(self, request: Request) -> tuple[list[I8], list[I8]]:
+        """Return slots after each event, and on empty machines: of each resource, and of all."""
+        demand = np.array(request.demand, np.int64)
+        fits, empty = (
+            [_slots(room[:, [r]], demand[[r]], request.per_machine) for r in range(len(demand))]
+            for room in (self._free, self.attempts.capacity)
+        )
+        return [*fits, np.minimum.reduce(fits)], [*empty, np.minimum.reduce(empty)]
+
+    def _on_open(self, request: Request, slots: I8, empty: I8) -> tuple[I8, I8]:
+        """Return slots of open machines alone, after each event and before the first."""
         is_open = self._shut[:, 0] == 0
         for name in range(self._shut.shape[1] - 1):
             if name == request.reservation:
                 is_open &= self._shut[:, 1 + name] > 0
             elif not request.may_use >> name & 1:
                 is_open &= self._shut[:, 1 + name] == 0
-        begin = 0 if request.reservation >= 0 else 1
-        return (*steps, self._sum(np.where(is_open, fits[-1], 0), empty[-1] * begin, host))
+        return np.where(is_open, slots, 0), empty * (0 if request.reservation >= 0 else 1)
 
     def _sum(self, slots: I8, empty: I8, host: Mask) -> Steps:
         """Sum over machines: `slots` after each event, `empty` before the first of a machine."""

@@ -11,6 +11,8 @@ import pytest
 import policies
 import sim
 from sim.check.broken import BrokenRuleError
+from sim.check.invariants import check_tasks_run_their_duration
+from sim.check.record import Record
 from sim.check.schedule import check_schedule
 from sim.check.worlds import CLUSTERS, SLOTS, crowd
 from sim.result import Result
@@ -87,3 +89,21 @@ def test_gang_is_in_one_domain_of_the_level_that_it_requires() -> None:
     apart = cluster.with_topology({"levels": {"rack": {"size": 2}}})
     with pytest.raises(BrokenRuleError, match="the gang in row 0 is in several domains"):
         check_schedule(_like(run, cluster=apart))
+
+
+def test_task_that_was_stopped_does_its_work_with_what_was_kept() -> None:
+    """Four seconds of ten are kept, and six are run; were fewer kept, six would be too few."""
+    jobs = [
+        {"submit_s": submit_s, "priority": priority, "checkpoint_s": 0.0, "stages": [stage]}
+        for submit_s, priority, stage in (
+            (0.0, 0, {"durations_s": [10.0]}), (4.0, 1, {"durations_s": [3.0]})
+        )
+    ]  # fmt: skip
+    policy = policies.build("priority", preemption={"by": "priority"})
+    run = sim.simulate(sim.Workload.from_jobs(jobs), sim.Cluster.machines(1, cpu=1), policy)
+    check_tasks_run_their_duration(Record(run))
+    stopped = run.stopped
+    assert stopped is not None
+    less = _like(run, stopped=dataclasses.replace(stopped, kept_s=stopped.kept_s / 2))
+    with pytest.raises(BrokenRuleError, match="lasts 10 s, and runs from 7 to 13 s"):
+        check_tasks_run_their_duration(Record(less))

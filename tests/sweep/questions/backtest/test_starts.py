@@ -13,10 +13,11 @@ import pytest
 import sim
 from sim.base.errors import InputError
 from sim.workload.delays import delayed
+from sim.workload.schema import NOW
 from sweep.questions.backtest.audit import audit
 from sweep.questions.backtest.logged_jobs import logged_jobs
 from sweep.questions.backtest.recorded_use import places_in_line, places_of_release
-from sweep.questions.backtest.starts import WRITTEN, find_starts
+from sweep.questions.backtest.starts import find_starts
 from tests.sweep.questions.backtest.test_audit import log
 from tests.sweep.small import Command
 
@@ -66,7 +67,7 @@ def test_jobs_without_a_recorded_start_are_counted() -> None:
 def test_waits_count_up_to_when_a_log_with_waiting_jobs_was_written() -> None:
     """At 1,000 s the fifth job has waited for 200 s; the sixth ran from 1,100 s, unknown then."""
     rows = [*EARLY, (800, np.nan, np.nan, 1), (900, 1100, 1200, 1)]
-    w = log(rows).with_meta({WRITTEN: 1000.0})
+    w = log(rows).with_meta({NOW: 1000.0})
     jobs = logged_jobs(w, audit(w, TWO))
     assert jobs.job.tolist() == [0, 1, 3, 4, 5]  # the third started before its submission
     assert jobs.wait_s.tolist() == [0.0, 10.0, 0.0, 200.0, 100.0]
