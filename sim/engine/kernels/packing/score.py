@@ -53,7 +53,7 @@ def task_worth(st, g, machine, value):
 def max_worth(st, value):
     """Return an upper bound of the worth of any task, given a bound of `value`."""
     if value <= 0:
-        return 0.0
+        return 0.0  # of a negative one a share near 0 is greatest
     if not st.state_i[PRIORITY] or st.state_i[REBASED]:
         return value
     return (1.0 - st.p_pack[PACK_ORDER] * (1.0 - st.state_f[MAX_PRIORITY])) * value
