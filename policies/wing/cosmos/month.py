@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policies.wing.cosmos.priorities import draw_priorities
 from policies.wing.cosmos.requests import (
     WIDEST,
     Downloads,
     draw_downloads,
-    draw_priorities,
     draw_user_scores,
     draw_widths,
 )
