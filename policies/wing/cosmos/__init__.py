@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["logs", "synthesize"]
 
 History = Literal["logs", "truth"]
+Priorities = Literal["drawn", "by_value"]
 
 Scale = Annotated[float, Between(0.02, 2)]
 Organisations = Annotated[int, Between(5)]
@@ -35,6 +36,7 @@ def synthesize(
     hard_inputs: Count | None = None,
     history: History = "logs",
     widest: QueueShare = 0.1,
+    priorities: Priorities = "drawn",
 ) -> Workload:
     """Synthesize the week that is scheduled: the third of four.
 
@@ -67,6 +69,9 @@ def synthesize(
     widest : float
         Maximum share of its queue that a job holds; more than 0.2 would not fit a fifth of the
         cluster. Calibrated on user priorities (docs/wing_workload.md).
+    priorities : {"drawn", "by_value"}
+        Priorities of the most valued programs: drawn as all others are, or ranked in their queue
+        beside their value as those of six important templates (§4.3).
 
     Returns
     -------
@@ -89,8 +94,9 @@ def synthesize(
     from policies.wing.cosmos.month import draw_month
     from policies.wing.cosmos.tables import workload
 
-    month = draw_month(scale, seed, organisations, hard_inputs, widest)
-    return workload(month, scale, seed, rounds, from_logs=history == "logs")
+    by_value = priorities == "by_value"
+    month = draw_month(scale, seed, organisations, hard_inputs, widest, by_value=by_value)
+    return workload(month, scale, seed, rounds, from_logs=history == "logs", by_value=by_value)
 
 
 @checked

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policies.wing.cosmos.priorities import draw_priorities
 from policies.wing.cosmos.requests import (
     WIDEST,
     Downloads,
     draw_downloads,
-    draw_priorities,
     draw_user_scores,
     draw_widths,
 )
@@ -38,6 +38,8 @@ from policies.wing.cosmos.workflows import (
     rank_shared,
     team_sizes,
 )
+from policies.wing.lineage.aggregates import aggregate
+from policies.wing.lineage.dependencies import edges_from_pairs
 from policies.wing.lineage.worth import BLIND, NONE, POLL
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges
@@ -203,6 +205,8 @@ def draw_month(
     organisations: int | None = None,
     hard_inputs: int | None = None,
     widest: float = WIDEST,
+    *,
+    by_value: bool = False,
 ) -> Month:
     """Draw the four weeks; see `policies.wing.cosmos.synthesize`."""
     shares = queue_shares(organisations or n_organisations(scale))
@@ -211,7 +215,7 @@ def draw_month(
     workflows = draw_workflows(scale, active, seed)
     runs = draw_runs(workflows, seed)
     ad_hoc = draw_ad_hoc(workflows, runs, scale, active, seed)
-    return _assemble(shares, workflows, runs, ad_hoc, seed, hard_inputs, widest)
+    return _assemble(shares, workflows, runs, ad_hoc, seed, hard_inputs, widest, by_value=by_value)
 
 
 def _assemble(
@@ -222,6 +226,8 @@ def _assemble(
     seed: int,
     hard_inputs: int | None,
     widest: float,
+    *,
+    by_value: bool,
 ) -> Month:
     n_runs, n_single = len(runs.program), len(ad_hoc.submit_s)
     workflow = workflows.workflow[runs.program]
@@ -250,7 +256,8 @@ def _assemble(
     np.maximum.at(ready_s, down[hard], (submit_s + duration_s)[up[hard]])
     lag_s = np.where(mode == POLL, np.clip(submit_s - ready_s - _HAIR_S, 0.0, lag_s), 0.0)
     downloads = draw_downloads(workflows, program, submit_s, submit_s + duration_s, up, down, seed)
-    priority = draw_priorities(workflows, program, organisation, up, down, submit_s, seed)
+    value = aggregate_downloads(downloads, up, down, len(order)) if by_value else None
+    priority = draw_priorities(workflows, program, organisation, up, down, submit_s, seed, value)
     user = np.concatenate([workflows.user[workflow], ad_hoc.user])[order]
     tokens = draw_widths(
         workflows,
@@ -267,6 +274,12 @@ def _assemble(
         shares, program, organisation, user, submit_s, duration_s, lag_s, mode, priority, tokens,
         up, down, hard, downloads,
     )  # fmt: skip
+
+
+def aggregate_downloads(downloads: Downloads, up: I8, down: I8, n_jobs: int) -> F8:
+    """Return the downloads of each job's output and its shares of those downstream (§4.5.1)."""
+    own = np.bincount(downloads.job, downloads.n, n_jobs).astype(np.float64)
+    return aggregate(edges_from_pairs(n_jobs, up, down), own)
 
 
 def _later_hard(down: I8, hard: Mask) -> I8:

@@ -9,22 +9,36 @@ import yaml
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from policies.wing.cosmos.month import Month
+from policies.wing.cosmos.month import Month, aggregate_downloads
+from policies.wing.cosmos.priorities import group_ranks
 from policies.wing.cosmos.requests import TOKENS, peak_tokens
 from policies.wing.cosmos.workflows import WEEK_S
 from policies.wing.lineage.worth import BLIND
 from sim.base import maths
-from sim.base.arrays import Mask
+from sim.base.arrays import F8, I8, Mask
 from sim.published import numbers
 
 SHIFT_H = (1, 3, 6, 12)
 
+_IMPORTANT = numbers("wing")["important"]
 _TOLERANCES = yaml.safe_load(Path(__file__).with_name("targets.yaml").read_text(encoding="utf-8"))
 TARGETS: dict[str, tuple[float, float]] = {
     name: (numbers("wing")[section][key], tolerance)
     for name, (section, key, tolerance) in _TOLERANCES.items()
 }
 """Published figures and absolute tolerances."""
+BY_VALUE: dict[str, tuple[float, float]] = {
+    "important templates whose priority ranks as their value": (
+        _IMPORTANT["n_within"] / _IMPORTANT["templates"],
+        0.1,
+    ),
+    "important templates whose priority ranks half a queue lower": (
+        _IMPORTANT["n_below"] / _IMPORTANT["templates"],
+        0.03,
+    ),
+}
+"""The same of a month with ``priorities="by_value"``. One of six ranks up to 11 points higher by
+priority, which is no target: by value most rank among the highest 5 %."""
 AT_LEAST: dict[str, float] = {
     "jobs in the largest component": numbers("wing")["components"]["largest"],
     "jobs in components of 10 or more": numbers("wing")["components"]["ten"],
@@ -77,11 +91,35 @@ def statistics(month: Month) -> dict[str, float]:
     )
 
 
-def target_pairs(month: Month, scale: float) -> dict[str, list[float]]:
+def important_templates(month: Month) -> dict[str, float]:
+    """Return every figure of `BY_VALUE`, of the most valued programs of the third week (§4.3)."""
+    m = month
+    value = aggregate_downloads(m.downloads, m.up, m.down, len(m.submit_s))
+    runs = m.week(0, 1) & m.recurring
+    week = m.week(0, 1)
+
+    def mean_rank(values: F8, group: I8) -> F8:
+        rank = np.zeros(len(values))
+        rank[week] = group_ranks(values[week], group[week])
+        count = np.bincount(m.program[runs])
+        mean = np.bincount(m.program[runs], rank[runs]) / np.maximum(count, 1)
+        return np.where(count > 0, mean, 0.0)
+
+    top = mean_rank(value, np.zeros(len(value), dtype=np.int64)) >= 1 - _IMPORTANT["top"]
+    lower = (mean_rank(value, m.organisation) - mean_rank(m.priority, m.organisation))[top]
+    is_below = np.abs(lower - _IMPORTANT["below"]) <= 2 * _IMPORTANT["within"]
+    is_within = np.abs(lower) <= _IMPORTANT["within"]
+    return dict(zip(BY_VALUE, (float(is_within.mean()), float(is_below.mean())), strict=True))
+
+
+def target_pairs(month: Month, scale: float, *, by_value: bool = False) -> dict[str, list[float]]:
     """Return a pair of target and actual value for every figure."""
     actual = statistics(month)
     actual["jobs a day / scale"] /= scale
     target = {k: t[0] for k, t in TARGETS.items()} | AT_LEAST
+    if by_value:
+        actual |= important_templates(month)
+        target |= {k: t[0] for k, t in BY_VALUE.items()}
     return {key: [float(target[key]), float(actual[key])] for key in target}
 
 

@@ -32,13 +32,19 @@ def users(month: Month) -> list[str]:
 
 
 def workload(
-    month: Month, scale: float, seed: int, rounds: int | None = None, *, from_logs: bool = False
+    month: Month,
+    scale: float,
+    seed: int,
+    rounds: int | None = None,
+    *,
+    from_logs: bool = False,
+    by_value: bool = False,
 ) -> Workload:
     """Return the jobs of the third week; see `policies.wing.cosmos.synthesize`."""
     meta = {
         "name": "synth-cosmos",
         "queue_share": month.shares,
-        "target, actual": target_pairs(month, scale),
+        "target, actual": target_pairs(month, scale, by_value=by_value),
         "synth": {
             "generator": "cosmos",
             "scale": float(scale),

@@ -156,10 +156,24 @@ SET = (("hard", 0.2, "value_attained", "wing_oracle/agg"),)
 
 def passing(finished: FinishedSweep) -> Findings:
     """Compute Figs. 10 to 12 in strict order and with jobs that pass the head (decision 53)."""
-    keys = ("policy.fit", "cluster.queues.mode", "capacity")
+    return _both_readings(finished, "policy.fit")
+
+
+def important(finished: FinishedSweep) -> Findings:
+    """Compute Figs. 10 to 12 with priorities that rank beside value or not (decision 60)."""
+    return _both_readings(finished, "trace.priorities", with_prio=True)
+
+
+def _both_readings(finished: FinishedSweep, option: str, *, with_prio: bool = False) -> Findings:
+    """Compute Figs. 10 to 12 under each reading, a value of `option`, and how near each comes.
+
+    PRIO's numbers, which set the workload, count in the distance `with_prio` alone.
+    """
+    keys = (option, "cluster.queues.mode", "capacity")
     distances: dict[str, list[float]] = {}
-    for (fit, mode, capacity), cells in finished.group_by(*keys).items():
-        title, schemes = f"{fit}, {QUEUES[mode]}, capacity {capacity:g}", grouped(cells, "policy")
+    for (reading, mode, capacity), cells in finished.group_by(*keys).items():
+        title = f"{reading}, {QUEUES[mode]}, capacity {capacity:g}"
+        schemes = grouped(cells, "policy")
         for outcome, metric in OUTCOMES.items():
             for scheme, rows in schemes.items():
                 papers = [published("wing", f, metric, capacity, scheme) for f in FIGURES[mode]]
@@ -168,17 +182,19 @@ def passing(finished: FinishedSweep) -> Findings:
                     f"{title}, {outcome}", scheme, column(rows, metric, 100.0), paper=paper
                 )
                 yield row
-                is_set = scheme == "priority" or (mode, capacity, metric, scheme) in SET
+                is_set = (scheme == "priority" and not with_prio) or (
+                    (mode, capacity, metric, scheme) in SET
+                )
                 if paper and not is_set and (mode, capacity) != ("global", 0.6):
-                    distances.setdefault(fit, []).append(distance(row.ours, paper))
+                    distances.setdefault(reading, []).append(distance(row.ours, paper))
         yield from _gains(title, schemes, GAINS, source="")
         for pair in (("wing_agg", "priority"), ("wing_agg", "wing_direct")):
             yield from mean_ratio(
                 f"{title}, value attained, ratio", schemes, pair, "value_attained"
             )
-    for fit, values in distances.items():
+    for reading, values in distances.items():
         figure = f"mean distance to the paper, {len(values)} numbers, points"
-        yield Finding(figure, fit, sum(values) / len(values))
+        yield Finding(figure, reading, sum(values) / len(values))
 
 
 def history(finished: FinishedSweep) -> Findings:

@@ -14,7 +14,13 @@ from policies.wing import cosmos
 from policies.wing.cosmos.month import draw_month, queue_shares, to_letters
 from policies.wing.cosmos.requests import TOKENS, WIDEST, hourly_tokens
 from policies.wing.cosmos.runs import FinishedRuns
-from policies.wing.cosmos.statistics import AT_LEAST, TARGETS, statistics
+from policies.wing.cosmos.statistics import (
+    AT_LEAST,
+    BY_VALUE,
+    TARGETS,
+    important_templates,
+    statistics,
+)
 from policies.wing.cosmos.workflows import WEEK_S
 from policies.wing.lineage.files import READ, WRITE
 from sim.base.errors import InputError
@@ -51,17 +57,50 @@ def log_graph():
     return jobs, reads, logs
 
 
+@pytest.mark.parametrize("by_value", [False, True])
 @pytest.mark.parametrize(("scale", "seed"), [(SCALE, 0), (0.2, 1)])
-def test_the_published_figures_come_out(scale, seed):
-    actual = statistics(draw_month(scale, seed))
+def test_the_published_figures_come_out(scale, seed, by_value):
+    month = draw_month(scale, seed, by_value=by_value)
+    actual = statistics(month) | (important_templates(month) if by_value else {})
     actual["jobs a day / scale"] /= scale
     off = {
         k: (actual[k], target)
-        for k, (target, tolerance) in TARGETS.items()
+        for k, (target, tolerance) in (TARGETS | (BY_VALUE if by_value else {})).items()
         if abs(actual[k] - target) > tolerance
     }
     assert off == {}
     assert {k: actual[k] for k, low in AT_LEAST.items() if actual[k] < low} == {}
+
+
+def test_ranks_of_important_templates_are_those_counted_job_by_job():
+    month = draw_month(SCALE, 3, by_value=True)
+    readers = defaultdict(list)
+    for up, down in zip(month.up.tolist(), month.down.tolist(), strict=True):
+        readers[up].append(down)
+    inputs = np.bincount(month.down, minlength=len(month.submit_s))
+    value = np.bincount(month.downloads.job, month.downloads.n, len(month.submit_s)).tolist()
+    for job in reversed(
+        range(len(value))
+    ):  # jobs are in order of submission, and read earlier ones
+        value[job] += sum(value[reader] / inputs[reader] for reader in readers[job])
+    week = np.flatnonzero(month.week(0, 1))
+
+    def rank(amount, job, among):
+        below = sum(amount[i] < amount[job] for i in among)
+        return (below + sum(amount[i] == amount[job] for i in among) / 2) / len(among)
+
+    queues = {o: week[month.organisation[week] == o].tolist() for o in range(len(month.shares))}
+    value = np.array(value).round(6)
+    lower = []
+    for program in range(int(month.program.max()) + 1):
+        runs = [i for i in week.tolist() if month.program[i] == program]
+        if runs and np.mean([np.mean(value[week] < value[i]) for i in runs]) >= 0.89:
+            queue = queues[month.organisation[runs[0]]]
+            ranks = [rank(value, i, queue) - rank(month.priority, i, queue) for i in runs]
+            lower.append(np.mean(ranks))
+    within, below = important_templates(month).values()
+    assert np.mean(np.abs(lower) <= 0.05) == pytest.approx(within, abs=0.02)
+    assert np.mean(np.abs(np.array(lower) - 0.5) <= 0.1) == pytest.approx(below, abs=0.02)
 
 
 @pytest.mark.long

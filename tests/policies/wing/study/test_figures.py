@@ -55,3 +55,19 @@ def test_readings_of_who_waits_stand_apart_with_their_distances() -> None:
     )
     assert results[distances, "strict"].ours == pytest.approx((6.0 + 1.0 + 0.0) / 3)
     assert results[distances, "skip"].ours == pytest.approx((4.0 + 1.0 + 0.0) / 3)
+
+
+def test_readings_of_priorities_count_those_of_prio_too() -> None:
+    def cell(reading: str, policy: str, value: float) -> dict[str, object]:
+        keys = {"trace.priorities": reading, "cluster.queues.mode": "hard", "capacity": 0.2}
+        return {**keys, "policy": policy, "seed": 0, "value_attained": value, "jobs_failed": 0.3}
+
+    rows = [
+        cell(reading, policy, value)
+        for reading, prio in (("drawn", 0.3), ("by_value", 0.35))
+        for policy, value in (("priority", prio), ("wing_agg", 0.6))
+    ]
+    results = study_results("wing/important", rows, "trace.priorities", "cluster.queues.mode")
+    distances = "mean distance to the paper, 3 numbers, points"  # failed: of Wing-Agg alone
+    assert results[distances, "drawn"].ours == pytest.approx((5.0 + 5.0 + 0.0) / 3)
+    assert results[distances, "by_value"].ours == pytest.approx((0.0 + 5.0 + 0.0) / 3)
