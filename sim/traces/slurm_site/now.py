@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from sim.base.reading import first_line, read_text
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
 from sim.traces.sacct.json_jobs import is_json
+from sim.traces.sacct.ran import NOT_ENDED
 from sim.traces.sacct.text import DELIMITERS
 from sim.traces.sites.notes import Notes
 from sim.traces.slurm_site.folder import Folder
+from sim.traces.slurm_site.open_jobs import open_jobs
 from sim.traces.slurm_site.shown import time_s
 from sim.traces.slurm_site.slurm_conf import packed
 from sim.traces.slurm_site.squeue import Queue, read_queue
@@ -27,6 +30,7 @@ from sim.workload.tables import column_or_default, with_column
 from sim.workload.workload import Workload
 
 FILES = ("squeue.json", "squeue.txt")
+_NOT_ENDED = re.compile("|".join(NOT_ENDED))
 _DEFAULT = (
     "JobID|User|Account|Partition|QOS|Submit|Eligible|Start|End|Elapsed|Timelimit|State|AllocCPUS|"
     "ReqCPUS|NNodes|AllocTRES|ReqTRES|NodeList|Priority|Reservation|Constraints|Reason|SubmitLine"
@@ -38,10 +42,11 @@ def queue_file(folder: Path) -> Path | None:
     return next(filter(None, (packed(folder / name) for name in FILES)), None)
 
 
-def read_now(folder: Folder, read: Callable[[Folder], Workload]) -> Workload:
-    """Read the jobs that ended, run and wait, of a folder with a queue, with its reader.
+def read_now(folder: Folder, read: Callable[[Folder], Workload]) -> Workload | None:
+    """Read the jobs that ended, run and wait, of a folder, with its reader; None without a queue.
 
-    A job that waits has no recorded start, and one that runs no recorded end.
+    Without a file of the queue the jobs of the accounting are taken that had not ended when it was
+    written. A job that waits has no recorded start, and one that runs no recorded end.
 
     Raises
     ------
@@ -49,24 +54,37 @@ def read_now(folder: Folder, read: Callable[[Folder], Workload]) -> Workload:
         Of the queue's content, or if the accounting is JSON, to which it can't be added.
     """
     path = queue_file(folder.path)
-    assert path is not None
+    if path is None and not _may_have_open_jobs(folder):
+        return None
     lines, delimiter = _accounting(folder)
     heads = lines[0].split(delimiter)
     rows = [dict(zip(heads, line.split(delimiter), strict=False)) for line in lines[1:]]
-    running_s = {
-        row["JobID"]: seconds
-        for row in rows
-        if row.get("State") == "RUNNING" and (seconds := time_s(row.get("Start", "")))
-    }
-    queue = read_queue(path, running_s)
+    queue = open_jobs(rows) if path is None else read_queue(path, _running_s(rows))
+    if queue is None:
+        return None
     ids = queue.waiting | queue.running
-    ended = [line for line, row in zip(lines[1:], rows, strict=True) if row["JobID"] not in ids]
+    is_open = [row.get("JobID", "").partition(".")[0] in ids for row in rows]
+    if path is None:
+        is_open = [
+            row.get("State", "").partition(" ")[0] in NOT_ENDED or has_ended
+            for row, has_ended in zip(rows, is_open, strict=True)
+        ]
+    ended = [line for line, skipped in zip(lines[1:], is_open, strict=True) if not skipped]
     added = [delimiter.join(_clean(r.get(h, ""), delimiter) for h in heads) for r in queue.records]
     with tempfile.TemporaryDirectory() as name:
         both = Path(name) / "sacct.txt"
         both.write_text("\n".join([lines[0], *ended, *added]) + "\n", encoding="utf-8")
         workload = read(replace(folder, files={**folder.files, "sacct.txt": both}))
     return _with_open_jobs(workload, queue)
+
+
+def _running_s(rows: Sequence[Mapping[str, str]]) -> dict[str, float]:
+    """Return when running jobs of the accounting started."""
+    return {
+        row["JobID"]: seconds
+        for row in rows
+        if row.get("State") == "RUNNING" and (seconds := time_s(row.get("Start", "")))
+    }
 
 
 def startable(workload: Workload, config: Mapping[str, Any], notes: Notes) -> Workload:
@@ -94,6 +112,13 @@ def _obstacle(workload: Workload, cluster: Cluster) -> str | None:
     except InputError as error:
         return error.message
     return None
+
+
+def _may_have_open_jobs(folder: Folder) -> bool:
+    """Tell whether there is an accounting, of text, with the word for such a job in it."""
+    if "sacct.txt" not in folder.files or is_json(first_line(folder.files["sacct.txt"])):
+        return False
+    return _NOT_ENDED.search(read_text(folder.files["sacct.txt"])) is not None
 
 
 def _accounting(folder: Folder) -> tuple[list[str], str]:

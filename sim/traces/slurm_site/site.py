@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sim.base.errors import InputError
 from sim.base.reading import OnBadRow
 from sim.traces.sacct.options import Release, State
 from sim.traces.sites.pseudonyms import Pseudonyms
@@ -65,9 +66,10 @@ def read_site(
 
 
 def with_queue(site: Site, path: Path, pseudonyms: Pseudonyms | None) -> Site:
-    """Return a site that was read from a folder with the queue that is in it; as it is without."""
-    if queue_file(path) is None:
-        return site
+    """Return a site that was read from a folder with the queue that is in it; as it is without.
+
+    Without a file of the queue the accounting's own jobs that had not ended are one.
+    """
     folder = read_folder(path, pseudonyms)
     partitions = partitions_of(folder)
     nodes = nodes_of(folder, partitions)
@@ -79,7 +81,15 @@ def with_queue(site: Site, path: Path, pseudonyms: Pseudonyms | None) -> Site:
             has_mem=has_mem,
         )  # fmt: skip
 
-    queue = read_now(folder, read)
+    try:
+        queue = read_now(folder, read)
+    except InputError as error:
+        if queue_file(path) is not None:
+            raise
+        note = f"jobs that had not ended are left out: {error.message}"
+        return replace(site, notes=[*site.notes, note])
+    if queue is None:
+        return site
     cluster = _cluster(folder, nodes, partitions, queue, has_mem=has_mem, begin_s=0.0)
     _close(cluster, folder, nodes, float(queue.meta[NOW]))
     queue = startable(queue, cluster, folder.notes)

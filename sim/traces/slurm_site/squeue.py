@@ -82,7 +82,7 @@ def read_queue(path: Path, started_s: Mapping[str, float]) -> Queue:
         rows, now_s = _json_rows(path, text, started_s)
     else:
         rows, now_s = _text_rows(path, text)
-    jobs = [job for row in rows for job in _elements(row)]
+    jobs = [job for row in rows for job in array_elements(row)]
     known = [t for job in jobs for t in (time_s(job["submit"]), time_s(job["start"])) if t]
     starts = [time_s(job["start"]) for job in jobs if job["state"] in RUNNING]
     if now_s is None:
@@ -159,7 +159,7 @@ def _json_row(job: Mapping[str, Any], clock_s: float) -> dict[str, str]:
 
     def time(name: str) -> str:
         seconds = _number(job.get(name))
-        return _written(seconds + clock_s) if seconds else ""
+        return written(seconds + clock_s) if seconds else ""
 
     state = job.get("job_state")
     minutes = _number(job.get("time_limit"))
@@ -205,7 +205,7 @@ def _number(value: Any) -> float | None:
     return float(value) if type(value) in (int, float) else None
 
 
-def _elements(row: dict[str, str]) -> Iterator[dict[str, str]]:
+def array_elements(row: dict[str, str]) -> Iterator[dict[str, str]]:
     """Yield a row for each element of an array that waits."""
     match = _ARRAY.fullmatch(row["id"])
     if match is None:
@@ -247,8 +247,8 @@ def _record(job: Mapping[str, str], now_s: float) -> dict[str, str]:
     return {
         "JobID": job["id"], "JobIDRaw": job["id"], "User": job["user"], "Account": job["account"],
         "Partition": job["partition"].partition(",")[0], "QOS": job["qos"],
-        "Submit": _written(submit_s), "Eligible": _written(eligible_s),
-        "Start": _written(start_s), "End": _written(end_s),
+        "Submit": written(submit_s), "Eligible": written(eligible_s),
+        "Start": written(start_s), "End": written(end_s),
         "Elapsed": str(timedelta(seconds=int(end_s - start_s))).replace(" days, ", "-").replace(
             " day, ", "-"
         ),
@@ -288,5 +288,6 @@ def _plain(text: str) -> str:
     return text if is_set(text) else ""
 
 
-def _written(seconds: float) -> str:
+def written(seconds: float) -> str:
+    """Return a time as ``sacct`` prints it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")[:19]

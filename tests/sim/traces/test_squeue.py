@@ -13,7 +13,7 @@ from sim.cli.main import main
 from sim.traces.sites import read_site
 from sim.traces.slurm_site.shown import time_s
 from sim.traces.slurm_site.squeue import read_queue
-from tests.sim.traces.test_slurm_site import folder
+from tests.sim.traces.test_slurm_site import HEADER, folder, row
 
 HEAD = (
     "JOBID|PARTITION|USER|ACCOUNT|QOS|STATE|SUBMIT_TIME|START_TIME|TIME_LIMIT|NODES|CPUS|MIN_MEMORY|"
@@ -151,3 +151,53 @@ def test_a_queue_without_accounting(site):
     assert read.workload is None
     assert not np.isnan(read.queue.meta["now_s"])
     assert len(read.queue.jobs) == 8
+
+
+WAITS = {"Start": "Unknown", "End": "Unknown", "State": "PENDING", "AllocCPUS": 0,
+         "AllocTRES": "", "NodeList": "None assigned"}  # fmt: skip
+OPEN = (
+    row("50", Submit=f"{DAY}09:00:00", Start=f"{DAY}09:10:00", End="Unknown", State="RUNNING",
+        Timelimit="01:00:00") + "|00:20:00",
+    row("50.batch", Submit=f"{DAY}09:10:00", Start=f"{DAY}09:10:00", End="Unknown",
+        State="RUNNING") + "|00:20:00",
+    row("51", Submit=f"{DAY}09:20:00", **WAITS) + "|00:00:00",
+    row("60_[4-8:2%2]", Submit=f"{DAY}09:25:00", **WAITS) + "|00:00:00",
+)  # fmt: skip
+
+
+def with_open_jobs(path, rows=OPEN):
+    lines = [f"{HEADER}|Elapsed", f"{row('1')}|00:01:00", *rows]
+    (path / "sacct.txt").write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_jobs_of_the_accounting_that_had_not_ended_are_a_queue(tmp_path):
+    site = with_open_jobs(folder(tmp_path / "exports"))
+    read = read_site(site)
+    jobs = {job["job_id"]: job for job in read.queue.jobs.to_pylist()}
+    assert {*jobs} == {"1", "50", "51", "60_4", "60_6", "60_8"}
+    assert read.workload.jobs["job_id"].to_pylist() == ["1"]
+    zero_s = read.queue.meta["offset_s"]
+    assert read.queue.meta["now_s"] == time_s(NOW) - zero_s  # 20 minutes after job 50 started
+    assert jobs["50"]["recorded_start_s"] == time_s(f"{DAY}09:10:00") - zero_s
+    assert jobs["50"]["recorded_finish_s"] is None
+    assert jobs["51"]["recorded_start_s"] is None
+    assert jobs["60_6"]["submit_s"] == time_s(f"{DAY}09:25:00") - zero_s
+    row_50 = [*jobs].index("50")
+    assert read.queue.columns.job_work[row_50] == 3600.0  # its limit stands in for its end
+    assert not any("60_" in note for note in read.notes)
+
+
+def test_an_accounting_of_ended_jobs_has_no_queue(tmp_path):
+    assert read_site(with_open_jobs(folder(tmp_path / "exports"), [])).queue is None
+
+
+def test_open_jobs_that_cannot_be_read_are_named_and_left_out(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise InputError("job 51 has two shapes")
+
+    monkeypatch.setattr("sim.traces.slurm_site.site.read_now", refuse)
+    read = read_site(with_open_jobs(folder(tmp_path / "exports")))
+    assert read.queue is None
+    assert read.notes[-1] == "jobs that had not ended are left out: job 51 has two shapes"
+    assert read.workload.jobs["job_id"].to_pylist() == ["1"]
