@@ -103,7 +103,7 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["one per node"] += bool(workload.columns.job_one_per_node.any())
         seen["choice"] += getattr(policy, "chooses", False)
     assert min(seen.values()) >= 10
-    assert len(seen) == 29
+    assert len(seen) == 30
 
 
 def delayed(world):
