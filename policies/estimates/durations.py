@@ -123,7 +123,7 @@ def requested_s(columns: Columns) -> F8:
         raise InputError(
             "requested run times are needed (column requested_s of jobs, in which 0 is no limit), "
             "and no job has one; set policy.knowledge=true, or use a trace with requested times "
-            "(swf, sacct)",
+            "(swf, sacct, column limit_s of a table)",
             rule="no requested time",
         )
     return np.where(known, requested, np.max(requested[known], initial=ENDLESS_S))

@@ -37,6 +37,7 @@ from sim.workload.schema import (
     RESTART,
     RUNS_ON,
     SPEEDUP,
+    STAGE_LAG,
     TOPOLOGY_PREFERRED,
     TOPOLOGY_REQUIRED,
     WIDTH_MIN,
@@ -94,6 +95,7 @@ class Columns:
     # the input of task i lies on machine ``(stage_home + i) mod machines``; -1 for none
     stage_home: I4
     stage_remote_factor: F8  # slowdown of its tasks on any other machine
+    stage_lag: F8  # time from the end of its last barrier parent to its opening, s
     stage_runs_on: I4  # index into `runs_on`
     job_partition: I4  # index into `partitions`
     job_exclusive: Mask  # each of its tasks, or slots, takes a whole machine
@@ -208,6 +210,7 @@ def build(workload: Tables) -> Columns:
         "stage_work": work,
         "stage_home": column_or_default(workload.stages, INPUT_HOME),
         "stage_remote_factor": column_or_default(workload.stages, REMOTE_FACTOR),
+        "stage_lag": column_or_default(workload.stages, STAGE_LAG),
         "stage_runs_on": _texts(workload.stages, RUNS_ON)[0],
         "stage_speed": _speeds(workload.stages),
         "stage_max_s": longest,

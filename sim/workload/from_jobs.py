@@ -22,6 +22,7 @@ from sim.workload.schema import (
     REQUIRED,
     RUNS_ON,
     SPEED_PREFIX,
+    STAGE_LAG,
     WATTS,
     WIDTH_MIN,
     Column,
@@ -34,7 +35,7 @@ _JOB_KEYS: Mapping[str, Any] = {
 _OPTIONAL_COLUMNS = tuple(column.name for column in OPTIONAL_COLUMNS["jobs"])
 _OPTIONAL_KEYS = ("inputs", "after", "downloads", "licenses", *_OPTIONAL_COLUMNS)
 _EDGE_COLUMNS = ("upstream", "downstream", "kind", DELAY.name)
-_STAGE_COLUMNS = (RUNS_ON, WATTS, *FEATURES)
+_STAGE_COLUMNS = (RUNS_ON, STAGE_LAG, WATTS, *FEATURES)
 _STAGE_KEYS = (
     *("name", "durations_s", "demand", "request", "parents", "speed"),
     *(c.name for c in _STAGE_COLUMNS),

@@ -209,6 +209,14 @@ REMOTE_FACTOR: Final = Column(
 RUNS_ON: Final = Column(
     "runs_on", CATEGORY, "classes", "machine classes that can run it, separated by |; '': any", ""
 )
+STAGE_LAG: Final = Column(
+    "lag_s",
+    pa.float64(),
+    "s",
+    "time from the end of its last barrier parent to its opening",
+    0.0,
+    low=0,
+)
 WATTS: Final = Column(
     "watts",
     pa.float64(),
@@ -400,7 +408,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         PLANS_ON,
         RESERVATION,
     ),
-    "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, WATTS, *FEATURES, *RECORDED),
+    "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, STAGE_LAG, WATTS, *FEATURES, *RECORDED),
     "tasks": (COUNT, *RECORDED),
     "job_edges": (DELAY,),
     "history": CLOCK,

@@ -79,7 +79,8 @@ def _takes(verb: str, word: str) -> bool:
 
 
 def _keys(verb: str, last: str, before: Sequence[str], options: Options) -> Iterator[str]:
-    if _takes(verb, "SWEEP") or verb in ("list", "completion"):
+    is_grid = _takes(verb, "key=value")
+    if (_takes(verb, "SWEEP") and not is_grid) or verb in ("list", "completion"):
         yield from _REPORT_KEYS if verb == "report" else ()
         yield "paths.results="
         return

@@ -10,6 +10,7 @@ from sim.base.errors import InputError
 from sim.base.text import table_lines
 from sweep.cli.command import Command
 from sweep.execution import notes
+from sweep.report.wording import joined
 from sweep.store import garbage, removal, sweep_list
 from sweep.store.garbage import Garbage
 from sweep.store.sweep_summaries import size_text, time_text
@@ -95,6 +96,10 @@ def rm(command: Command) -> int:
         raise InputError("name the sweep: rm SWEEP", rule="grammar")
     sweeps = dict.fromkeys(sweep_list.find(results, name).sweep for name in command.names)
     for sweep in sweeps:
+        pages = removal.pages(results, sweep)
         freed = removal.remove(results, sweep)
-        print(f"{sweep}: removed, {size_text(freed)}; `gc` lists the cells that no sweep needs now")
+        words = [f"{n:,} {kind}{'s' * (n != 1)}" for kind, n in pages.items() if n]
+        also = f" with {joined(words)}" if words else ""
+        freed_text = f"removed{also}, {size_text(freed)}"
+        print(f"{sweep}: {freed_text}; `gc` lists the cells that no sweep needs now")
     return 0

@@ -12,7 +12,7 @@ from sim.base.masking import mask_tree
 from sim.base.text import table_lines
 from sweep import driver
 from sweep import track as tracking
-from sweep.cli import outcome
+from sweep.cli import outcome, verbs
 from sweep.cli.command import (
     REQUEST_IS_FIXED,
     Command,
@@ -23,6 +23,7 @@ from sweep.cli.command import (
 from sweep.cli.composed import composed
 from sweep.execution import cell_costs, notes
 from sweep.execution.plan import PreparedGrid, source_tables, stored_config
+from sweep.grid.request import Request
 from sweep.store.cache_miss import ClosestCached
 from sweep.store.journal import Journal
 
@@ -87,14 +88,16 @@ MAX_LINES = 40
 
 def plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
+    parser.usage = f"{parser.prog} [SWEEP | key=value ...] [flags]"
+    parser.epilog = REQUEST_IS_FIXED
     add_grid_flags(parser)
     add_config_flags(parser)
     parser.add_argument("--all", action="store_true", help="a line for each cell, cached or not")
 
 
 def plan(command: Command) -> int:
-    """Show which cells are cached, and what changed for those that are not; run nothing."""
-    request = command.request()
+    """Show which cells of a grid, or of a sweep, are cached, and what changed; run nothing."""
+    request = _grid_or_sweep(command)
     if command.shows_config:
         print(composed(request), end="")
         return 0
@@ -117,6 +120,13 @@ def plan(command: Command) -> int:
     if n_todo or command.flags.all:
         print(_lines(prepared, is_cached, show_all=command.flags.all))
     return 0
+
+
+def _grid_or_sweep(command: Command) -> Request:
+    """Build the request for the grid that the words describe, or again for the sweep they name."""
+    if len(command.names) == 1 and command.names[0] not in verbs.names():
+        return repeat_request(command)[1]
+    return command.request()
 
 
 def _lines(prepared: PreparedGrid, is_cached: Sequence[bool], *, show_all: bool) -> str:

@@ -101,8 +101,14 @@ def _overloads(prepared: PreparedGrid, cells: Sequence[PlannedCell]) -> list[str
 
 
 def _load_at_one(prepared: PreparedGrid, planned: PlannedCell) -> float:
-    """Return the offered load at capacity 1 of a cluster with a count of its own; else 0."""
+    """Return the offered load at capacity 1 of a cluster of a given count or load; else 0.
+
+    What a load below 1 makes of smaller capacities is known after the run.
+    """
     cluster = planned.cell.cluster
+    load = float(cluster.get("load") or 0.0)
+    if load >= 1.0 and not cluster.get("tails") and planned.cell.evaluator["name"] == "simulation":
+        return load
     is_sized = cluster.get("count") is None or cluster.get("load") is not None
     if is_sized or planned.cell.evaluator["name"] != "simulation":
         return 0.0

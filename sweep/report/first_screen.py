@@ -183,10 +183,12 @@ def _aggregate(sweep: Sweep) -> list[str]:
     shared = "" if alone else ", or none that differs significantly from it,"
     scope = _everywhere(verdicts)
     if len(won) < len(verdicts):
-        places = f": {joined([where(v) for v in won])}" if len(won) <= 3 else ""
+        places = f": {joined(_together(won, where))}" if len(won) <= 3 else ""
         scope = f"in {len(won)} of {len(verdicts)} comparisons{places}"
     sentence = f"{best} has {claim}{shared} {scope}"
-    leads = [f"{v.words.lead} {where(v)}" for v in _ends(won) if v.best[0] == best]
+    is_named = len(won) < len(verdicts) and len(won) <= 3 and _counts(won)[1] == 1
+    near = [(v, v.words.where.partition(" (")[0] if is_named else where(v)) for v in _ends(won)]
+    leads = [f"{v.words.lead} {place}" for v, place in near if v.best[0] == best]
     lines = [f"{sentence}: {', '.join(leads)}." if leads else f"{sentence}."]
     elsewhere = Counter(v.best[0] for v in decided if best not in v.best)
     if elsewhere:
@@ -242,14 +244,30 @@ def _counts(verdicts: Sequence[Verdict]) -> tuple[int, int]:
     return len({verdict.capacity for verdict in verdicts}), len(worlds)
 
 
+def _together(verdicts: Sequence[Verdict], where: Callable[[Verdict], str]) -> list[str]:
+    """Name the places of verdicts, those of one trace together: ``for a at capacity 0.7 and 1``."""
+    words, groups = " at capacity ", dict[str, list[str]]()
+    for verdict in verdicts:
+        world, _, capacity = where(verdict).partition(words)
+        groups.setdefault(world, []).append(capacity)
+    return [
+        world + (words + joined(capacities)) * any(capacities)
+        for world, capacities in groups.items()
+    ]
+
+
 def _where(sweep: Sweep) -> Callable[[Verdict], str]:
-    """Return a function that names a verdict's place: its capacity, and its trace if several."""
+    """Return a function that names a verdict's place: its capacity, and its trace if several.
+
+    With its trace a capacity stands without the number of machines, which is long.
+    """
     worlds = {(verdict.trace, verdict.settings) for verdict in sweep.verdicts}
 
     def where(verdict: Verdict) -> str:
         settings = [f"{k}={v}" for k, v in verdict.settings if k != "cluster.count"]
         world = ", ".join([verdict.trace, *settings])
-        return f"{verdict.words.where}, {world}" if len(worlds) > 1 else verdict.words.where
+        place = verdict.words.where
+        return f"for {world} {place.partition(' (')[0]}" if len(worlds) > 1 else place
 
     return where
 

@@ -12,7 +12,7 @@ from sweep.report import table_model
 from sweep.report.console import print_line
 from sweep.report.table_model import TableModel, escape_markdown
 
-MAX_SENTENCES = 4
+MAX_SENTENCES = 3
 """Most sentences of a section in a short output."""
 
 

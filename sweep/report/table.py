@@ -60,17 +60,24 @@ def _cell(summary: Summary, block: Block, capacity: int, column: int, metric: st
     return Cell(mean, spread, mark, "best" * is_best)
 
 
-def headline(summary: Summary, *, with_failures: bool = True) -> list[str]:
-    """Describe the sweep in two or three lines: the grid, the cells, the failures."""
+def headline(summary: Summary, *, with_failures: bool = True, is_short: bool = False) -> list[str]:
+    """Describe the sweep in two or three lines: the grid, the cells, the failures.
+
+    In short without what the tables below name.
+    """
     policies = ", ".join(column.label for column in summary.columns)
     traces = dict.fromkeys(block.trace for block in summary.blocks)
+    counts = (
+        f"{_seeds(summary)}{_same(summary)}"
+        f" · {summary.n_cells} cell{'s' * (summary.n_cells != 1)}"
+        + (f" · baseline {summary.baseline}" if summary.baseline else "")
+    )
     lines = [
         f"{policies} on {', '.join(traces)}",
-        f"capacity {', '.join(text(c) for c in summary.capacities)}"
-        f" · {_seeds(summary)}{_same(summary)}"
-        f" · {summary.n_cells} cell{'s' * (summary.n_cells != 1)}"
-        + (f" · baseline {summary.baseline}" if summary.baseline else ""),
+        f"capacity {', '.join(text(c) for c in summary.capacities)} · {counts}",
     ]
+    if is_short:
+        lines = [counts if len(summary.blocks) > 1 else f"{', '.join(traces)} · {counts}"]
     if summary.failures and with_failures:
         lines.append(f"{summary.n_failed} of {summary.n_cells} cells failed")
     return lines
@@ -90,8 +97,17 @@ def _same(summary: Summary) -> str:
     return " (no seed changes anything)" if summary.is_fixed else ""
 
 
-def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = None) -> list[str]:
-    """Explain the marks that can occur in the tables; without `shown`, list missing metrics."""
+def legend(
+    summary: Summary,
+    best: str = BEST,
+    shown: Sequence[str] | None = None,
+    *,
+    is_short: bool = False,
+) -> list[str]:
+    """Explain the marks that can occur in the tables; without `shown`, list missing metrics.
+
+    In short without the knowledge of policies, the meaning of `ORACLE` and of means of ratios.
+    """
     if not summary.metrics:
         return []
     seeds = len(summary.seeds)
@@ -100,10 +116,13 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
         source = f"over {seeds} seeds"
         if summary.is_bootstrap:
             source = f"of another log of this length, by {seeds} draws"
-        words.append(f"mean ± half-width, or [ends], of the 95% confidence interval {source}")
+        kind = "95% interval" if is_short else "the 95% confidence interval"
+        spread = "±, [ends]:" if is_short else "mean ± half-width, or [ends], of"
+        words.append(f"{spread} {kind} {source}")
     if any(block.best.any() for block in summary.blocks):
         is_tested = seeds >= MIN_PAIRS
         test = " and all not significantly different from it" if is_tested else " (not tested)"
+        test = " or not told from it" if is_tested and is_short else test
         is_exact = summary.is_same or (seeds == 1 and summary.is_fixed)
         words.append(f"{best}: the best" + ("" if is_exact else f" mean{test}"))
     if summary.failures and seeds > 1:
@@ -114,6 +133,8 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
             "times, waits and gaps are of the jobs done under each policy, which are not the same "
             "where jobs fail: none is marked as best; the verdict is over the jobs done under all"
         )
+    if is_short:
+        return lines
     lines += knowledge(summary.columns)
     ratios = [name for name in (shown or summary.metrics) if name.startswith("jct_speedup")]
     if ratios and summary.baseline and seeds > 1 and not summary.is_same:

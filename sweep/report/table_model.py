@@ -152,15 +152,7 @@ def print_model(table: TableModel, console: Console) -> None:
     """
     substitutes = ascii_substitutes(console)
     table = _printable(table)
-    rows = [row for group in table.groups for row in group.rows]
-    indent = "  " * any(group.title for group in table.groups)
-    first = max(len(table.corner), *(len(indent + label) for label, _ in rows))
-    columns = [[cells[line] for _, cells in rows] for line in range(len(table.heads))]
-    width = terminal_width(console) - first
-    texts, cuts = _laid_out(table.heads, columns, width, substitutes, " ")
-    tight = _laid_out(table.heads, columns, width, substitutes, "")
-    if len(tight[1]) < len(cuts):
-        texts, cuts = tight
+    indent, first, texts, cuts = _layout(table, console)
 
     def show(label: str, cells: Sequence[Text]) -> None:
         line = Text(label.ljust(first).translate(substitutes))
@@ -189,6 +181,30 @@ def print_model(table: TableModel, console: Console) -> None:
             for label, _ in group.rows:
                 show(indent + label, [column[row] for column in texts[begin:end]])
                 row += 1
+
+
+def n_lines(table: TableModel, console: Console) -> int:
+    """Count the lines that `print_model` prints."""
+    table = _printable(table)
+    *_, cuts = _layout(table, console)
+    body = sum(bool(group.title) + len(group.rows) for group in table.groups)
+    heads = [max(map(len, table.heads[begin:end])) for begin, end in pairwise(cuts)]
+    return sum(heads) + len(heads) * (body + 1) - 1
+
+
+def _layout(table: TableModel, console: Console) -> tuple[str, int, list[list[Text]], list[int]]:
+    """Return indent and width of labels, the texts of each column, the columns to split at."""
+    substitutes = ascii_substitutes(console)
+    rows = [row for group in table.groups for row in group.rows]
+    indent = "  " * any(group.title for group in table.groups)
+    first = max(len(table.corner), *(len(indent + label) for label, _ in rows))
+    columns = [[cells[line] for _, cells in rows] for line in range(len(table.heads))]
+    width = terminal_width(console) - first
+    texts, cuts = _laid_out(table.heads, columns, width, substitutes, " ")
+    tight = _laid_out(table.heads, columns, width, substitutes, "")
+    if len(tight[1]) < len(cuts):
+        texts, cuts = tight
+    return indent, first, texts, cuts
 
 
 def _printable(table: TableModel) -> TableModel:

@@ -1,7 +1,7 @@
 """Terminal output at the end of a sweep: the verdict, then a table of default metrics.
 
-On a terminal metrics are rows and policies columns; in a pipe, where the next program reads lines,
-policies are rows.
+On a terminal metrics are rows and policies columns, unless a short table has fewer lines the other
+way round; in a pipe, where the next program reads lines, policies are rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rich.console import Console
 from sweep.report import default_metrics
 from sweep.report.console import print_line
 from sweep.report.table import build_table, headline, legend
-from sweep.report.table_model import print_model
+from sweep.report.table_model import n_lines, print_model
 from sweep.stats.summary import Summary
 
 MAX_SENTENCES = 12
@@ -59,18 +59,36 @@ def print_table(
     metrics that are not shown are not counted.
     """
     console = console or Console()
-    for line in headline(summary, with_failures=False):
+    by_policy = not console.is_terminal or (is_short and _fits_by_policy(summary, console, shown))
+    for line in headline(summary, with_failures=False, is_short=is_short):
         print_line(console, line, "dim")
     for block in summary.blocks if summary.metrics else ():
         print_line(console, "")
         if len(summary.blocks) > 1:
             print_line(console, block.title, "bold underline")
-        table = build_table(summary, block, shown, by_policy=not console.is_terminal)
+        table = build_table(summary, block, shown, by_policy=by_policy)
         print_model(table, console)
-    notes = legend(summary, shown=shown)
+    notes = legend(summary, shown=shown, is_short=is_short)
     if shown is not None and not is_short:
         notes += default_metrics.unshown_lines(summary, shown)
     if notes:
         print_line(console, "")
     for line in notes:
         print_line(console, line, "dim")
+
+
+def _fits_by_policy(summary: Summary, console: Console, shown: Sequence[str] | None) -> bool:
+    """Return True if the tables have fewer lines with a row a policy.
+
+    A narrow terminal has room for few columns, and policies are often more than metrics.
+    """
+    if not summary.metrics:
+        return False
+    lines = [
+        sum(
+            n_lines(build_table(summary, block, shown, by_policy=by_policy), console)
+            for block in summary.blocks
+        )
+        for by_policy in (True, False)
+    ]
+    return lines[0] < lines[1]

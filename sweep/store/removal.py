@@ -42,6 +42,17 @@ def remove(results: Path, sweep: str) -> int:
     return sum(sizes.values())
 
 
+def pages(results: Path, sweep: str) -> dict[str, int]:
+    """Count the pages that go with a sweep, by kind."""
+    kinds = {"reports": "report", "comparisons": "comparison", "timelines": "timeline"}
+    counts = dict.fromkeys(kinds.values(), 0)
+    # a comparison is a page and its Markdown
+    paths = _variants(results, sweep)
+    for path in {path if path.is_dir() else path.with_suffix("") for path in paths}:
+        counts[kinds[path.parent.name]] += 1
+    return counts
+
+
 def _variants(results: Path, sweep: str) -> list[Path]:
     """List reports with other baselines or metrics, comparisons, and timelines of a sweep."""
     name = glob.escape(sweep)

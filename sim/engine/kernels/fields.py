@@ -157,7 +157,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_speed_time", "f8", "*", INPUT),  # start of each speed, s
     ("c_speed", "f8", "*", INPUT),
     ("c_launch_s", "f8", "*", INPUT),  # lags to draw from, or the two between which they are
-    ("c_stage_lag", "f8", "*", INPUT),  # s; one number, none for no lag
+    ("w_stage_lag", "f8", "*", INPUT),  # s, of each stage; none for no lag
     ("c_launch_key", "i8", "*", INPUT),  # two words of 32 bits
     ("c_org_cap", "i8", "O, R", INPUT),  # hard caps
     ("c_org_weight", "f8", "O", INPUT),

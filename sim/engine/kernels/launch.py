@@ -3,8 +3,8 @@
 Room is held during the lag, and the task counts as one that runs. A lag is drawn by Philox4x32-10
 (Salmon et al., SC 2011) from the task and the number of its launches before: nothing else in the
 run, such as the order of placements, changes it. The slots of a gang are launched together, once;
-tasks that take one later start at once. Stages open in the order in which their parents ended, as
-they all lag the same.
+tasks that take one later start at once. Stages that lag open in the order of their times; those of
+one time in the order in which their parents ended.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from sim.base.jit import part
-from sim.engine.kernels.state import LAUNCH, N_OPENING, NOW, RECORD
+from sim.engine.kernels.state import LAUNCH, N_OPENING, NEXT_OPENING, NOW, RECORD
 
 DRAWN, BETWEEN = 1, 2
 """Codes of LAUNCH: a lag is one of the values, or between the two."""
@@ -26,11 +26,16 @@ _FIRST_STEP, _SECOND_STEP = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 
 @part
 def postpone_opening(st, g):
-    """Let stage `g`, whose last barrier parent ends now, open after the stages' lag."""
+    """Let stage `g`, whose last barrier parent ends now, open after its lag."""
     n = st.state_i[N_OPENING]
-    st.state_opening[n] = g
-    st.state_opening_due[n] = st.state_f[NOW] + st.c_stage_lag[0]
+    due = st.state_f[NOW] + st.w_stage_lag[g]
     st.state_i[N_OPENING] = n + 1
+    while n > st.state_i[NEXT_OPENING] and st.state_opening_due[n - 1] > due:
+        st.state_opening[n] = st.state_opening[n - 1]
+        st.state_opening_due[n] = st.state_opening_due[n - 1]
+        n -= 1
+    st.state_opening[n] = g
+    st.state_opening_due[n] = due
 
 
 @part

@@ -288,7 +288,8 @@ def _stage_done(st, g):
     for e in range(st.w_edge0[g], st.w_edge0[g + 1]):
         if st.w_edge_kind[e] == 0:
             child = st.w_edge_child[e]
-            if st.state_stage_barriers[child] == 1 and len(st.c_stage_lag):
+            lags = len(st.w_stage_lag) and st.w_stage_lag[child] > 0
+            if lags and st.state_stage_barriers[child] == 1:
                 postpone_opening(st, child)
                 continue
             st.state_stage_barriers[child] -= 1

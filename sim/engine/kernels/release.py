@@ -1,8 +1,9 @@
 """Release: jobs that wait for outputs, for the start or end of other jobs, or for a time.
 
 A job that polls is submitted at the later of its own time and ``w_job_poll_lag`` after its last
-hard input was made; it fails when one of them fails. A blind job is submitted at its own time and
-fails then if a hard input is missing, whether it is late or failed.
+hard input was made, and not before its dependencies are met; it fails when an input fails. A blind
+job is submitted at its own time and fails then if a hard input is missing, whether it is late or
+failed.
 
 With `RELEASES` a job is put aside until it is eligible, too (`sim.workload.releases`): from its
 begin time on, once all of its dependencies are met, or any. What happens to a job is told to those
@@ -76,7 +77,8 @@ def submitted_at(st, j):
     if RELEASES:
         st.out_job_eligible[j] = st.state_f[NOW]
         polls = st.w_job_input_mode[j] == POLL
-        return max(st.w_job_submit[j], st.state_job_made[j] if polls else 0.0)
+        polled = max(st.state_job_made[j], st.state_job_met[j]) if polls else 0.0
+        return max(st.w_job_submit[j], polled)
     return st.state_f[NOW]
 
 

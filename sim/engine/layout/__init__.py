@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import I4, I8, filled, frozen
+from sim.base.arrays import I4, I8, filled
 from sim.cluster.cap_groups import Groups, cap_groups
 from sim.cluster.classes import PARTS
 from sim.cluster.exclusive import exclusive_jobs
@@ -41,6 +41,7 @@ from sim.engine.layout.columns import (
     required_free,
     resource_quanta,
     scale_fields,
+    stage_lags,
     weighted_work,
 )
 from sim.engine.layout.elastic import check_elastic, elastic_fields, gang_sizes
@@ -129,7 +130,7 @@ def lay_out(
     if "CHOOSES" in features:
         choice = lay_out_choice(columns, cluster, plan, order, capacity, flags, n_kinds, components)
     n_buckets = min(n_stages, n_queues * (n_kinds + 1))
-    stage_lag = frozen(np.array([cluster.stage_lag_s] if cluster.stage_lag_s else [], np.float64))
+    stage_lag = stage_lags(columns, cluster)
     flags[layout.EXCLUSIVES] = takes_whole = gangs and PARTS in cluster.resources
     conditions = {
         "BUCKETS": buckets,
@@ -235,7 +236,7 @@ def lay_out(
         "c_speed_time": speed_time,
         "c_speed": speed,
         "c_launch_s": cluster.launch.values_s,
-        "c_stage_lag": stage_lag,
+        "w_stage_lag": stage_lag,
         "c_launch_key": cluster.launch.key,
         "c_org_cap": org_cap,
         "c_org_weight": org_weight,

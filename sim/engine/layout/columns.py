@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I1, I4, I8
+from sim.base.arrays import F8, I1, I4, I8, frozen
 from sim.base.errors import PolicyError, unknown
 from sim.cluster.classes import PARTS
 from sim.engine.kernels.release import HARD
@@ -171,6 +171,12 @@ def missing_parent_tasks(columns: Columns, n_tasks: int, heaps: bool) -> I4:
     first = np.repeat(columns.stage_task0[child], pairs)
     within = np.arange(pairs.sum()) - np.repeat(np.cumsum(pairs) - pairs, pairs)
     return np.bincount(first + within, minlength=n_tasks).astype(np.int32)
+
+
+def stage_lags(columns: Columns, cluster: Cluster) -> F8:
+    """Return the lag of each stage behind its parents, s; an empty array where none lags."""
+    lag_s = columns.stage_lag + cluster.stage_lag_s
+    return frozen(lag_s if lag_s.any() else lag_s[:0].copy())
 
 
 def input_fields(columns: Columns, reads_inputs: bool, releases: bool) -> dict[str, NDArray[Any]]:

@@ -208,7 +208,7 @@ def _needed(
         )
         in_order = plan.task_order is None and plan.task_prefers is None
         true_durations = bool(np.isnan(plan.stages["expected_s"]).all())
-        lags = bool(cluster.launch) or cluster.stage_lag_s > 0
+        lags = bool(cluster.launch) or cluster.stage_lag_s > 0 or bool(columns.stage_lag.any())
         simple = cluster.queue_mode == "global" and not lags
         pool = not rare and in_order and true_durations and simple and not groups
     tiers = not cluster.unit and has_tiers(cluster)

@@ -63,8 +63,9 @@ def read(
     ``width_min`` is an elastic job (`sim.workload.elastic`), with a ``speedup`` and
     ``reconfigure_s``: its run time is that at its number of tasks, and ``width_max``, by default
     that number, its greatest width; ``gpu_type`` becomes ``runs_on`` of ``stages``. ``depends_on``
-    has ids of jobs that a job waits for: hard edges, as which it polls. A retry polls for the end
-    of its earlier attempt. Rows of one ``part_of`` are one job (`sim.traces.table.parts`): its
+    has ids of jobs that a job waits for: hard edges, as which it polls. A retry is submitted
+    after any end of its earlier attempt (``afterany``); between rows of one job the pause is the
+    ``lag_s`` of its stages. Rows of one ``part_of`` are one job (`sim.traces.table.parts`): its
     stages, where ``depends_on`` has ids of each other, else tasks of stages of like demand. A job
     whose id ``parent_id`` of others names contains them, and is left out. A ``job_id`` that is
     there again, with other values, is a job of its own (``id#2``); without one a job is named by

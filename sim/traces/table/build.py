@@ -26,14 +26,14 @@ from sim.traces.table.jobs import (
     warn_of_censored,
     warn_of_clocks,
 )
-from sim.traces.table.parts import first_rows, joined, numbers_of
+from sim.traces.table.parts import IS_RETRY, first_rows, joined, numbers_of
 from sim.traces.table.raw import Log, RawTable
 from sim.traces.table.retries import MAY_BE, RETRY, Which, find_retries, released_after
 from sim.traces.table.tasks import Per, Tasks, Width, demands_of, stages_of, task_unit_of, width_of
 from sim.traces.table.widths import with_widths
 from sim.traces.table.work import account_of, enter_bad, enter_changes, enter_edges
 from sim.workload.amounts import with_account
-from sim.workload.schema import POLL_LAG, SUBMITTED
+from sim.workload.schema import DELAY, POLL_LAG, SUBMITTED
 from sim.workload.workload import Workload
 
 DEPENDENCY_LAG_S = 60.0
@@ -151,7 +151,7 @@ def build_workload(
     if "part_of" in jobs.columns:
         _check_parts(path, jobs.columns)
         gang = options.gang and task_unit != "job"
-        parts = joined(*tables, jobs.edges, jobs.columns["part_of"], gang=gang)
+        parts = joined(*tables, jobs.edges, jobs.columns["part_of"], jobs.pause_s, gang=gang)
         n_rows = 0 if jobs.edges is None else len(jobs.edges.upstream)
         if n_rows != parts.n_edges:
             account.change(_OF_PARTS, edges=n_rows - parts.n_edges)
@@ -166,7 +166,7 @@ def build_workload(
             meta=meta,
         )
         return with_account(workload, account, bad)
-    job_edges = _job_edges(jobs.edges)
+    job_edges = _job_edges(jobs.edges, jobs.pause_s)
     _note_waits(noticed, job_edges, options.waits_from)
     workload = Workload.from_tables(
         jobs=_waiting(tables[0], options.waits_from),
@@ -217,18 +217,30 @@ def _waiting(jobs: dict[str, Any], waits_from: WaitsFrom | None) -> dict[str, An
 def _with_kind(
     job_edges: dict[str, Any] | None, jobs: dict[str, Any], waits_from: WaitsFrom | None
 ) -> dict[str, Any] | None:
-    """Return dependencies as inputs, or as ends that are waited for."""
-    if job_edges is None or waits_from != "submit":
-        return job_edges
-    moved = ~np.isnan(jobs.get(SUBMITTED.name, np.full(len(jobs["submit_s"]), np.nan)))
-    kind = np.where(moved[job_edges["downstream"]], "hard", "afterany")
-    return job_edges | {"kind": kind.tolist()}
+    """Return dependencies as inputs, or as ends that are waited for; retries wait for any end."""
+    if job_edges is None:
+        return None
+    edges = dict(job_edges)
+    is_retry = edges.pop(IS_RETRY)
+    is_ended = is_retry.copy()
+    if waits_from == "submit":
+        moved = ~np.isnan(jobs.get(SUBMITTED.name, np.full(len(jobs["submit_s"]), np.nan)))
+        is_ended |= ~moved[edges["downstream"]]
+    if not is_ended.any():
+        return {name: column for name, column in edges.items() if name != DELAY.name}
+    return edges | {"kind": np.where(is_ended, "afterany", "hard").tolist()}
 
 
-def _job_edges(edges: Dependencies | None) -> dict[str, Any] | None:
+def _job_edges(edges: Dependencies | None, pause_s: F8) -> dict[str, Any] | None:
+    """Return the edges between jobs; the pause of a retry is the delay of that from the earlier."""
     if edges is None or not len(edges.upstream):
         return None
-    return {"upstream": edges.upstream, "downstream": edges.downstream}
+    return {
+        "upstream": edges.upstream,
+        "downstream": edges.downstream,
+        IS_RETRY: edges.is_retry,
+        DELAY.name: np.where(edges.is_retry, pause_s[edges.downstream], 0.0),
+    }
 
 
 def _jobs(log: Log, ran: Ran, rows: I8, options: Options, noticed: dict[str, int]) -> _Jobs:

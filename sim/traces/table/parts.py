@@ -13,7 +13,10 @@ from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I8, Mask, inverse
 from sim.base.distinct import number_by_appearance
 from sim.traces.table.dependencies import Dependencies
+from sim.workload.schema import DELAY, STAGE_LAG
 
+IS_RETRY = "is_retry"
+"""Key of edges between jobs: from an earlier attempt to its retry."""
 _LATEST = ("requested_s", "recorded_finish_s")
 """Columns of which a job has the largest of its rows'; of most it has the first row's."""
 _DROPPED = ("recorded_eligible_s", "recorded_submit_s", "input_mode", "poll_lag_s")
@@ -54,6 +57,7 @@ def joined(
     stages: dict[str, Any],
     edges: Dependencies | None,
     parts: pa.Array,
+    pause_s: F8,
     *,
     gang: bool,
 ) -> Parts:
@@ -73,6 +77,9 @@ def joined(
         Between rows.
     parts : (R,) Arrow array of strings
         Job of each row; null: the row is one.
+    pause_s : (R,) float64
+        Time between the end of what a row waits for and its release, s: within a job the lag of its
+        stages, between jobs the delay of a retry.
     """
     job, names = numbers_of(parts, table["job_id"])
     up, down = _ends(edges)
@@ -91,19 +98,24 @@ def joined(
         for name, column in stages.items()
         if name not in ("job", "n_tasks", "duration_s")
     }
+    lags = np.zeros(len(job))
+    lags[down[inside]] = pause_s[down[inside]]
+    if lags.any():
+        merged[STAGE_LAG.name] = lags[row[first]]
     merged["job"] = job[row[first]].astype(np.int32)
     merged["n_tasks"] = np.bincount(stage, count).astype(np.int32)
     for (name, times), extreme in zip(recorded.items(), (np.fmin, np.fmax), strict=True):
         merged[name] = np.full(len(first), np.nan)
         extreme.at(merged[name], stage, times)
     job_edges = _between_jobs(job[up[~inside]], job[down[~inside]], len(names))
+    again = _retries(job, edges, pause_s, job_edges)
     stage_edges = _between_stages(up[inside], down[inside], row, stage)
     return Parts(
         jobs=_jobs(table, job, names, merged, waits, job_edges, gang=gang),
         stages=merged,
         tasks={name: column[order] for name, column in tasks.items()},
         stage_edges=dict(zip(("parent", "child"), stage_edges, strict=True)),
-        job_edges=dict(zip(("upstream", "downstream"), job_edges, strict=True)),
+        job_edges=dict(zip(("upstream", "downstream"), job_edges, strict=True)) | again,
         n_edges=len(job_edges[0]) + len(stage_edges[0]),
     )
 
@@ -134,6 +146,27 @@ def _between_jobs(up: I8, down: I8, n_jobs: int) -> tuple[Any, Any]:
     if find_cycle(tail, head, n_jobs):
         tail, head = pairs[pairs[:, 0] < pairs[:, 1]].T.astype(np.int32)
     return tail, head
+
+
+def _retries(
+    job: I8, edges: Dependencies | None, pause_s: F8, between: tuple[Any, Any]
+) -> dict[str, Any]:
+    """Mark the edges between jobs that lead to retries alone; return the longest pause of each."""
+    n_edges = len(between[0])
+    if edges is None or not edges.is_retry.any():
+        return {IS_RETRY: np.zeros(n_edges, bool), DELAY.name: np.zeros(n_edges)}
+    delays: dict[tuple[int, int], float] = {}
+    stated = set()
+    for up, down, is_retry in zip(*_ends(edges), edges.is_retry, strict=True):
+        pair = int(job[up]), int(job[down])
+        if is_retry:
+            delays[pair] = max(delays.get(pair, 0.0), float(pause_s[down]))
+        else:
+            stated.add(pair)
+    pairs = [(int(up), int(down)) for up, down in zip(*between, strict=True)]
+    is_retry = np.array([pair in delays and pair not in stated for pair in pairs], bool)
+    delay_s = np.array([delays.get(pair, 0.0) for pair in pairs]) * is_retry
+    return {IS_RETRY: is_retry, DELAY.name: delay_s}
 
 
 def _between_stages(up: I8, down: I8, row: I8, stage: I8) -> tuple[Any, Any]:

@@ -88,7 +88,7 @@ def build(matches: pa.Table, config: Mapping[str, Any]) -> Section:
             (policy, *(_entry(by_metric.get(m)) for m in metrics))
             for policy, by_metric in by_policy.items()
         ]
-        sentences = [_sentence(row, baseline) for row in members if row["metric"] == metrics[0]]
+        sentences = _sentences([row for row in members if row["metric"] == metrics[0]], baseline)
         return SectionPart(sentences, ("policy", *metrics), lines)
 
     notes = [
@@ -104,12 +104,27 @@ def build(matches: pa.Table, config: Mapping[str, Any]) -> Section:
     return build_section(template, rows, ["trace", "settings"], build_part)
 
 
-def _sentence(row: Row, baseline: str) -> str:
+def _sentences(rows: Sequence[Row], baseline: str) -> list[str]:
+    """Write a sentence for each policy, but one for all that end alike, outside the range tried."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        key = _sentence({**row, "policy": ""}, baseline)
+        groups.setdefault(key if math.isinf(row["capacity"]) else row["policy"], []).append(row)
+    names = [[row["policy"] for row in group] for group in groups.values()]
+    return [
+        _sentence({**group[0], "policy": ", ".join(policies)}, baseline, len(group))
+        for policies, group in zip(names, groups.values(), strict=True)
+    ]
+
+
+def _sentence(row: Row, baseline: str, n: int = 1) -> str:
+    """Compare a policy with the baseline; `n` policies are named together."""
     policy = row["policy"]
+    does, is_ = ("does", "is") if n == 1 else ("do", "are")
     result = f"{baseline}'s {style(row['metric']).label} at capacity {text(row['at'])}"
     if row["capacity"] == math.inf:
         return (
-            f"{policy} does not match {result} with any capacity up to {text(row['most'])}"
+            f"{policy} {does} not match {result} with any capacity up to {text(row['most'])}"
             f"{_scope(row)}."
         )
     if math.isnan(row["capacity"]):
@@ -119,8 +134,8 @@ def _sentence(row: Row, baseline: str) -> str:
         return f"{policy} is not compared with {result}: {reason}."
     if row["capacity"] < 0:
         return (
-            f"{policy} is better than {result} with {text(row['least'])} of the cluster, the least "
-            f"tried{_scope(row)}."
+            f"{policy} {is_} better than {result} with {text(row['least'])} of the cluster, the "
+            f"least tried{_scope(row)}."
         )
     return f"{policy} matches {result} with {_entry(row)} of the cluster{_scope(row)}."
 

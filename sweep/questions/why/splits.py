@@ -209,7 +209,9 @@ class Splitter:
         if link.after == SUBMISSION and run.job_eligible is not None:
             released = float(run.job_eligible[job])
         if link.after == PARENT:
-            opened = link.ready_s + run.cluster.stage_lag_s
+            stage = int(self.attempts.stage[link.row])
+            lag_s = run.cluster.stage_lag_s + float(run.workload.columns.stage_lag[stage])
+            opened = link.ready_s + lag_s
         return released, opened
 
     def _shortage(self, bits: int) -> str:

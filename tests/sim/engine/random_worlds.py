@@ -586,6 +586,8 @@ def _stage(rng: np.random.Generator, on: set[str], rigid: bool, s: int) -> World
     if "speeds" in on and rng.random() < 0.8:
         kinds = rng.choice(["a", "b", "elsewhere"], rng.integers(1, 4), replace=False)
         stage["speed"] = {str(kind): float(rng.choice([0.3, 1.0, 2.0, 3.0])) for kind in kinds}
+    if "stage lags" in on:
+        stage["lag_s"] = float(rng.choice([0.0, 0.0, 0.0, 0.5, 3.0]))
     return stage
 
 

@@ -111,7 +111,7 @@ class _Run(
         self._init_limits(cluster)
         self._init_cluster(workload, cluster)
         self._init_launches(cluster)
-        self.stage_lag_s = cluster.stage_lag_s
+        self.stage_lag_s = (cluster.stage_lag_s + self.c.stage_lag).tolist()
         self._init_replan()
         self.job_stages = [range(c.job_stage0[j], c.job_stage0[j + 1]) for j in range(n_jobs)]
         self.size = np.diff(c.stage_task0).tolist()
@@ -302,7 +302,7 @@ class _Run(
         barriers = [p for p, kind in self.parents[g] if kind == 0]
         if not all(p in self.stages_done for p in barriers):
             return INF
-        return max((self.stages_done[p] + self.stage_lag_s for p in barriers), default=0.0)
+        return max((self.stages_done[p] + self.stage_lag_s[g] for p in barriers), default=0.0)
 
     def _emit(self, kind, row):
         if self.policy.events & kind:

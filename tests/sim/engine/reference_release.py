@@ -123,7 +123,9 @@ class Releasing:
             return
         self.view["turn"][j] = len(self.submitted)
         self.submitted.append(j)
-        self.view["submit"][j] = self._submitted_at(j)
+        polls = self.c.job_input_mode[j] == POLLS
+        met_at = self._met_at(j) if polls else 0.0  # nobody asked for it before
+        self.view["submit"][j] = max(self._submitted_at(j), met_at)
         self.eligible[j] = self.since[j] = self.now
         self._emit(Event.JOB_ARRIVED, j)
 

@@ -214,6 +214,23 @@ def test_a_stage_opens_after_its_lag_and_leaves_room_to_others():
     assert with_room.task_start.tolist() == [0.0, 0.0, 2.25, 0.5]
 
 
+def test_stages_with_lags_of_their_own_open_in_the_order_of_these():
+    job = two_stages(0.0, [1.0], [1.0])
+    lags = (60.0, 3.0, 0.0, 3.0)
+    job["stages"] = job["stages"][:1] + [
+        {"name": f"c{k}", "durations_s": [1.0], "parents": ["a"], "lag_s": lag_s}
+        for k, lag_s in enumerate(lags)
+    ]
+    job["stages"][0]["name"] = "a"
+    w, fifo = sim.Workload.from_jobs([job]), policies.build("fifo")
+    own = sim.simulate(w, sim.Cluster.slots(9), fifo)
+    assert own.task_start.tolist() == [0.0, 61.0, 4.0, 1.0, 4.0]
+    both = sim.simulate(w, sim.Cluster.slots(9).with_stage_lag(0.5), fifo)
+    assert both.task_start.tolist() == [0.0, 61.5, 4.5, 1.5, 4.5]
+    narrow = sim.simulate(w, sim.Cluster.slots(1), fifo)
+    assert narrow.task_start.tolist() == [0.0, 61.0, 4.0, 1.0, 5.0]
+
+
 def test_the_last_lag_of_a_run_is_no_deadlock():
     w = sim.Workload.from_jobs([two_stages(0.0, [1.0], [1.0])])
     result = sim.simulate(w, sim.Cluster.slots(1).with_stage_lag(9.0), policies.build("fifo"))

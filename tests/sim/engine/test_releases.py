@@ -252,8 +252,8 @@ def test_times_may_be_epoch_seconds():
     assert result.jobs["eligible_s"].to_pylist() == [zero, zero + 7.5]
 
 
-def test_a_polling_job_is_submitted_by_its_inputs_and_then_waits():
-    """Its input is made at 2, so it is submitted at 3, and eligible at 5, when b has ended."""
+def test_a_polling_job_is_submitted_when_inputs_and_dependencies_are_there():
+    """Its input is made at 2, so it may be submitted at 3, and is at 5, when b has ended."""
     result = run(
         [
             job("a", length_s=2.0),
@@ -267,7 +267,7 @@ def test_a_polling_job_is_submitted_by_its_inputs_and_then_waits():
             ),
         ]
     )
-    assert (result.job_submit[2], result.job_eligible[2]) == (3.0, 5.0)
+    assert (result.job_submit[2], result.job_eligible[2]) == (5.0, 5.0)
 
 
 def test_without_such_jobs_there_is_no_column():

@@ -84,6 +84,7 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["slow periods"] += len(cluster.slowdowns) > 0
         seen["launch lags"] += bool(cluster.launch)
         seen["stage lags"] += cluster.stage_lag_s > 0
+        seen["stages with lags of their own"] += bool(workload.columns.stage_lag.any())
         seen["hard queues"] += cluster.queue_mode == "hard"
         seen["weighted queues"] += cluster.queue_mode == "weighted"
         seen["fungible"] += bool(cluster.fungible)
@@ -102,7 +103,7 @@ def test_a_mechanism_that_is_drawn_is_in_the_world():
         seen["one per node"] += bool(workload.columns.job_one_per_node.any())
         seen["choice"] += getattr(policy, "chooses", False)
     assert min(seen.values()) >= 10
-    assert len(seen) == 29
+    assert len(seen) == 30
 
 
 def delayed(world):

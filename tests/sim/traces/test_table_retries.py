@@ -94,6 +94,61 @@ def test_attempts_of_a_part_run_one_after_the_other(tmp_path):
     assert times(w, 2, "finish_s") == {"run": 20.0}
 
 
+@pytest.mark.parametrize("waits_from", ["inputs", "submit"])
+def test_a_retry_comes_whatever_becomes_of_its_earlier_attempt(tmp_path, waits_from):
+    """Its limit ends the first attempt in the simulation; in the log it failed later than that."""
+    rows = (
+        "job_id,submit_s,run_s,limit_s,state,depends_on\na,0,100,30,FAILED,\n"
+        "a,160,50,100,COMPLETED,\nb,210,10,100,COMPLETED,a\n"
+    )
+    w = read_both(tmp_path, rows, waits_from=waits_from, release="inputs")
+    assert w.job_edges["kind"].to_pylist() == ["afterany", "hard"]
+    cluster = sim.Cluster.slots(2).with_enforced_limits(True)
+    run = sim.simulate(w, cluster, policies.build("fifo"), seed=0)
+    jobs = {job["job_id"]: job for job in run.jobs.to_pylist()}
+    assert [(job["start_s"], job["outcome"]) for job in jobs.values()] == [
+        (0.0, "timeout"),
+        (90.0, "done"),  # 60 s after that end
+        (140.0, "done"),
+    ]
+    assert jobs["a#2"]["submit_s"] == 90.0  # it waits from then on
+    assert run.metrics["wait_mean_s"] == 0.0
+
+
+def test_a_retry_whose_inputs_fail_fails_with_them(tmp_path):
+    rows = (
+        "job_id,submit_s,run_s,limit_s,state,depends_on\nx,0,100,30,done,\n"
+        "a,100,10,90,FAILED,x\na,115,10,90,done,x\n"
+    )
+    w = read_both(tmp_path, rows)
+    cluster = sim.Cluster.slots(2).with_enforced_limits(True)
+    run = sim.simulate(w, cluster, policies.build("fifo"), seed=0)
+    assert [job["outcome"] for job in run.jobs.to_pylist()] == ["timeout", "failed", "failed"]
+
+
+def test_the_pause_before_a_retry_is_there_between_rows_of_a_job(tmp_path):
+    rows = (
+        "job_id,part_of,submit_s,start_s,end_s,state,depends_on\n"
+        "x,run,0,0,10,FAILED,\nx,run,25,30,50,done,\ny,run,50,50,60,done,x\n"
+    )
+    w = read_both(tmp_path, rows)
+    assert sorted(w.stages["lag_s"].to_pylist()) == [0.0, 0.0, 15.0]
+    result = sim.simulate(w, sim.Cluster.slots(2), policies.build("fifo"), seed=0, record="tasks")
+    starts = sorted(result.tasks["start_s"].to_pylist())
+    assert starts == [0.0, 25.0, 45.0]  # 15 s after the first attempt; y needs the second
+    without = read_both(tmp_path, rows, retries="none")
+    assert "lag_s" not in without.stages.column_names
+
+
+def test_a_retry_of_a_row_of_another_job_waits_for_its_end(tmp_path):
+    rows = "job_id,part_of,retry_of,submit_s,run_s,limit_s\na1,a,,0,50,20\nb1,b,a1,70,10,90\n"
+    w = read_both(tmp_path, rows)
+    assert w.job_edges["kind"].to_pylist() == ["afterany"]
+    cluster = sim.Cluster.slots(2).with_enforced_limits(True)
+    run = sim.simulate(w, cluster, policies.build("fifo"), seed=0)
+    assert [job["start_s"] for job in run.jobs.to_pylist()] == [0.0, 40.0]  # 20 s after 20 s
+
+
 def test_a_deadline_is_a_time_from_the_logs_submission(tmp_path):
     """A retry keeps the log's due time: 1,060 s after its first attempt, and 60 more."""
     lines = LOG.replace("depends_on", "depends_on,deadline_s").splitlines()

@@ -33,8 +33,11 @@ def test_a_removed_sweep_leaves_cells_that_no_other_reaches(
 ) -> None:
     a, b = both
     assert fake.verb("report", "a", "baseline=las").code == 0
+    assert fake.verb("report", "a", "b").code == 0
     removed = fake.verb("rm", "a")
-    assert (removed.code, f"{a.folder.name}: removed, " in removed.out) == (0, True)
+    pages = f"{a.folder.name}: removed with 1 report and 1 comparison, "
+    assert (removed.code, pages in removed.out) == (0, True)
+    assert not [*(fake.results / "comparisons").glob("*")]
     assert not a.folder.exists()
     assert not [*(fake.results / "journal").glob(f"{a.folder.name}*")]
     assert not [*(fake.results / "reports").glob("*")]

@@ -118,5 +118,18 @@ def test_a_terminal_gets_a_short_form_that_ends_with_the_answer(
     assert "-v shows all verdicts" not in fake(*grid).out
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_short_form_fits_a_narrow_terminal(
+    fake: Command, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr(outcome, "Console", partial(Console, force_terminal=True, width=width))
+    grid = ("policy=fifo,las,sjf,srpt,tetris", "baseline=fifo", "capacity=0.5,0.75,1")
+    single = fake(*grid, "seed=range(0,6)")
+    assert len(single.out.splitlines()) <= 45
+    traces = [f"{name}:parquet:{fake.trace}" for name in "abc"]
+    three = fake(*grid, "seed=range(0,3)", f"trace={','.join(traces)}")
+    assert len(three.out.splitlines()) <= 60
+
+
 def _plain(text: str) -> str:
     return " ".join(re.sub(r"\x1b\[[0-9;]*m", "", text).split())

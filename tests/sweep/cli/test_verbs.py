@@ -77,6 +77,20 @@ class TestPlan:
         assert fake("plan", *GRID).out.strip().endswith("4 cells, 4 cached, 0 to run")
         assert fake("plan", *GRID, "--all").out.count("cached\n") == 4
 
+    def test_a_sweep_is_planned_again_by_its_name(
+        self, fake: Command, ran: Ran, edited: Sources
+    ) -> None:
+        name = ran.folder.name
+        planned = fake.verb("plan", name, "launcher=inline", "tracking=none")
+        assert planned.out.strip() == f"{name}: 4 cells, 4 cached, 0 to run"
+        edited.edit("policies.orders", added=STATEMENT)
+        stale = fake.verb("plan", name[: len(name) - 2])
+        assert "4 cells, 2 cached, 2 to run" in stale.out
+        assert "sources: policies.orders" in stale.out
+        assert "requested again from config.yaml" in fake.verb("plan", name, "policy=las").err
+        assert "unknown sweep 'other'" in fake.verb("plan", "other").err
+        assert "list: one verb at a time" in fake.verb("plan", "list").err
+
     @pytest.mark.parametrize(
         ("words", "change"),
         [

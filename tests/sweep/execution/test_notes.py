@@ -45,6 +45,8 @@ def test_a_load_of_one_or_more_is_said_before_the_run(fake: Command) -> None:
     assert "offered load" not in sized.err
     report = (sized.folder / "report.html").read_text()
     assert "at 1 or more waits grow as long as jobs come" in report
+    loaded = fake("policy=fifo", "cluster.load=1.2", "capacity=1,2")
+    assert "  parquet: offered load 1.2 at capacity 1: work comes faster" in loaded.err
 
 
 def test_limits_that_no_job_has_are_said(fake: Command) -> None:

@@ -251,6 +251,24 @@ def test_four_policies_fit_into_80_columns() -> None:
     assert "capacity 0.75 (58 to 92 machines)" in lines
 
 
+def test_a_short_table_is_set_in_the_direction_of_fewer_lines() -> None:
+    summary = summarise(
+        frames.frame(policies=("fifo", "las", "sjf", "srpt", "tetris"), seeds=range(6))
+    )
+    shown = ["jct_mean_s", "jct_p99_s"]
+
+    def short(width: int) -> list[str]:
+        console = Console(file=io.StringIO(), force_terminal=True, width=width, no_color=True)
+        terminal.print_table(summary, console, shown, is_short=True)
+        assert isinstance(console.file, io.StringIO)
+        lines = [line.strip() for line in console.file.getvalue().splitlines()]
+        return [line for line in lines if line]
+
+    narrow, wide = short(44), short(160)
+    assert sum(line.startswith("tetris") for line in narrow) == 3  # a row a policy, no split
+    assert sum(line.startswith("jct_mean_s") for line in wide) == 3  # a row a metric, no split
+
+
 def test_the_width_of_a_pipe_follows_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     for columns, n_max in (("70", 70), ("300", 300), ("wide", 100)):
         monkeypatch.setenv("COLUMNS", columns)

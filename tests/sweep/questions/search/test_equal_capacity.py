@@ -134,6 +134,17 @@ def test_the_table_of_a_sweep() -> None:
     }
 
 
+def test_policies_outside_the_range_tried_share_a_sentence() -> None:
+    cells = frames.frame(capacities=(0.9, 1.0), seeds=range(6))
+    actual = equal_capacity.table(cells, config())
+    assert actual is not None
+    (sentence,) = equal_capacity.build(actual, config()).sentences
+    assert sentence == (
+        "sjf, las, srpt are better than fifo's mean JCT at capacity 1 with 0.9 of the cluster, "
+        "the least tried."
+    )
+
+
 def test_the_largest_capacity_replaces_1_with_a_note() -> None:
     actual = equal_capacity.table(frames.frame(capacities=(0.5, 0.8), seeds=range(6)), config())
     assert actual is not None
