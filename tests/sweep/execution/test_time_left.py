@@ -114,8 +114,25 @@ def test_cells_that_failed_tell_nothing_of_the_others() -> None:
     left = sweep(clock, 10, n_seeds=10)
     left.done([0, 1, 2], [0.0] * 3)
     assert left.seconds() is None
-    left.done([3], [6.0])
-    assert left.seconds() == pytest.approx(36.0)
+    left.done([3, 4], [6.0, 6.0])
+    assert left.seconds() == pytest.approx(30.0)
+
+
+def test_the_first_cell_of_a_policy_may_have_compiled() -> None:
+    clock = Clock()
+    left = sweep(clock, 12, n_seeds=6)  # two policies
+    clock.now = 60.0
+    left.done([0], [60.0])
+    assert left.seconds() is None
+    clock.now = 60.2
+    left.done([1], [0.2])
+    assert left.seconds() == pytest.approx(10 * 0.2)
+    clock.now = 100.2
+    left.done([6], [40.0])
+    known = 4 * 0.2 + 5 * 40.0  # nothing else is known of the second policy
+    assert left.seconds() == pytest.approx(left._overhead * known)
+    left.done([7], [0.2])
+    assert left.seconds() == pytest.approx(left._overhead * 8 * 0.2)
 
 
 def test_all_done_leaves_nothing() -> None:
