@@ -23,6 +23,7 @@ from sim.traces.slurm_site.options import note_options
 from sim.traces.slurm_site.partitions import default_partition, partitions_of, rules_of
 from sim.traces.slurm_site.policy import kills_invalid_dependencies, policy_of
 from sim.traces.slurm_site.slurm_conf import Record
+from sim.traces.slurm_site.switches import topology_of
 from sim.traces.slurm_site.windows import outages_of, reservations_of
 from sim.workload.schema import LICENSE_PREFIX, NOW
 from sim.workload.workload import Workload
@@ -121,6 +122,7 @@ def _cluster(
         "partitions": rules,
         "limits": [row for row in limits if _columns_of(row) <= columns],
         "accounts": accounts_above(folder),
+        "topology": topology_of(folder, nodes),
         "enforce_limits": True,
         "unmet_dependencies": "fail" if kills_invalid_dependencies(folder) else "wait",
     }
@@ -143,6 +145,7 @@ _COMMENTS = {
     "partitions": "Rules of partitions.",
     "limits": "Limits of QOS and associations.",
     "accounts": "The account above each account.",
+    "topology": "Switches above nodes, the widest level first.",
     "enforce_limits": "Jobs end at their limits.",
     "outages": "Drains and outages, s after the first submission.",
     "reservations": "Advance reservations and maintenance, s after the first submission.",
