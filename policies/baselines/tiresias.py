@@ -14,9 +14,6 @@ from sim.base.arrays import F8, I4, I8
 from sim.base.parameters import NotNegative, Positive
 from sim.engine.plan import Batch, Event, Plan, Preemption, WhenPreempted, World
 
-SPAN = 2.0**40
-"""Distance of the keys of two queues, s."""
-
 
 @register("tiresias")
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class Tiresias(Policy):
     moves down one at each threshold. A gang that waits, or a job of one task, stops such ones of
     lower queues, without loss of work; tasks of other jobs end by themselves. Inside a queue go
     those that have run before, by first start, then by submission. No duration is known. Service is
-    that of tasks × the most GPUs of any; of tasks without GPUs. Gittins indices are left out.
+    that of tasks × the most GPUs of any; of tasks without GPUs. `gittins` orders by indices.
 
     Attributes
     ----------
@@ -72,9 +69,5 @@ class Tiresias(Policy):
     def _move(self, jobs: I4 | I8, start_s: F8, memory: Served, plan: Plan) -> None:
         """Set what follows from the queues of some jobs, and from their first starts."""
         queue = memory.queue[jobs]
-        since = np.where(np.isnan(start_s), SPAN / 2 + jobs, start_s)
-        limit = np.array([*self.thresholds_gpu_s, np.inf])[queue] / memory.gpus[jobs]
-        key, bound = queue * SPAN + since, memory.before_s[jobs] + limit
-        is_whole, level = memory.is_whole[jobs], -queue.astype(np.float64)
-        level, below = np.where(is_whole, level, np.inf), np.where(is_whole, level, -np.inf)
-        plan.set_jobs(jobs, key=key, service_at=bound, preempt_level=level, preempts_below=below)
+        until_gpu_s = np.array([*self.thresholds_gpu_s, np.inf])[queue]
+        memory.place(plan, jobs, queue, start_s, until_gpu_s)

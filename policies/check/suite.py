@@ -35,6 +35,7 @@ from sim.check.worlds import (
     crowd,
     rigid_crowd,
     with_devices,
+    with_levels,
     with_priorities,
 )
 from sim.cluster.cluster import Cluster
@@ -141,14 +142,15 @@ class PolicySubject:
     def _worlds(self) -> list[World]:
         if self._is_rigid:
             return [
-                (f"rigid jobs on {name}", rigid_crowd(seed), cluster)
+                (f"rigid jobs on {name}", with_levels(rigid_crowd(seed), cluster), cluster)
                 for seed, (name, cluster) in enumerate(RIGID_CLUSTERS.items())
                 if not (self.cls.has_own_lag and cluster.queue_mode == "hard")
             ] + [(f"rigid jobs on {_SITE}", with_devices(rigid_crowd(0), 0), SITE)]
         plain = [(f"jobs on {name}", crowd(0), cluster) for name, cluster in CLUSTERS.items()]
         gangs = [
-            (f"gangs on {name}", crowd(2, gangs=True), CLUSTERS[name])
-            for name in ("slots", "machines", "machines-hard")
+            (f"gangs on {name}", with_levels(crowd(2, gangs=True), cluster), cluster)
+            for name in ("slots", "machines", "machines-hard", "machines-racks")
+            if (cluster := CLUSTERS[name])
         ]
         return [*plain, (f"jobs on {_SITE}", with_devices(crowd(0), 0), SITE), *gangs]
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8, Mask
 from sim.bounds import bound_arrays
 from sim.check.broken import BrokenRuleError, refuse
+from sim.check.domains import check_domains
 from sim.check.elastic import check_elastic
 from sim.check.makespan import makespan_bound
 from sim.check.record import SLACK, Record
@@ -37,6 +38,7 @@ def check(result: Result, fit: str) -> None:
     check_hard_shares(record)
     check_bounds(record)
     check_classes(record)
+    check_domains(result)
     if result.cluster.devices:
         check_devices(record)
     if result.stopped is not None and len(result.stopped.task):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, Mask
+from sim.check.domains import crossing
 from sim.cluster.allowed import allowed_codes
 from sim.cluster.components import Machines, gang_components, needs_at_once
 from sim.cluster.quotas import QuotaTree, quota_tree
@@ -92,13 +93,14 @@ class Record:
     def duration(self) -> F8:
         """Duration of each task at the speed of its machine's class, (T,) s.
 
-        Of tasks of gangs that may run slower across domains, the time for which they ran.
+        Gangs run slower across domains; of one whose slots the records do not show, the time for
+        which its tasks ran.
         """
-        seconds: F8 = self.c.task_duration / self._own_speed
-        if self.result.cluster.topology.slows:
-            is_gang = self.c.job_min_tasks[self.task_job] > 0
-            return np.where(is_gang, self.finish - self.start, seconds)
-        return seconds
+        if not self.result.cluster.topology.slows:
+            return self.c.task_duration / self._own_speed
+        factor = crossing(self.result)[self.task_job]
+        seconds: F8 = self.c.task_duration / (self._own_speed / factor)
+        return np.where(np.isnan(factor), self.finish - self.start, seconds)
 
     @cached_property
     def work_done(self) -> F8:

@@ -14,9 +14,9 @@ import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.check.broken import refuse
+from sim.check.domains import check_domains
 from sim.check.elastic import check_elastic
 from sim.check.record import SLACK
-from sim.cluster.domains import asked_levels
 from sim.cluster.exclusive import with_parts
 from sim.cluster.speeds import class_speeds
 from sim.engine.layout.choice import machine_quanta
@@ -59,7 +59,7 @@ def check_schedule(run: Run) -> None:
     _check_durations(own)
     _check_inputs(own)
     _check_room(own)
-    _check_domains(own)
+    check_domains(own)
 
 
 def _ran(run: Run) -> _Rows:
@@ -132,22 +132,6 @@ def _check_inputs(run: Run) -> None:
         p, c = (int(columns.stage_task0[g]) for g in (parent[e], child[e]))
         is_early = never[c : c + n] < _earlier(finish[p : p + n])
         refuse(is_early, partial("task {1} of stage {0} starts before its input".format, child[e]))
-
-
-def _check_domains(run: Run) -> None:
-    """Check that rigid gangs are in one domain of the level that they require, if none stopped."""
-    columns, rows, topology = run.workload.columns, _ran(run), run.cluster.topology
-    required = asked_levels(columns, run.cluster)[0]
-    assert run.stopped is not None
-    required[columns.job_min_tasks != columns.job_n_tasks] = -1
-    required[columns.stage_job[columns.stages_of(run.stopped.task.astype(np.int64))]] = -1
-    job = columns.stage_job[columns.stages_of(rows.task)]
-    for level in np.unique(required[required >= 0]).tolist():
-        own = required[job] == level
-        home = np.full(len(required), -1)
-        home[job[own]] = topology.domain[level][rows.machine[own]]
-        is_apart = own & (topology.domain[level][rows.machine] != home[job])
-        refuse(is_apart, lambda row: f"the gang in row {job[row]} is in several domains")
 
 
 def _earlier(times: F8) -> F8:

@@ -11,6 +11,8 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Plan, World
+from sim.transforms.parts import rebuild
+from sim.workload.schema import TOPOLOGY_PREFERRED, TOPOLOGY_REQUIRED
 from sim.workload.workload import Workload
 
 QUEUES = ("x", "y", "z")
@@ -75,6 +77,8 @@ def rigid_crowd(seed: int) -> Workload:
     return Workload.from_jobs(jobs)
 
 
+LEVELS = {"block": {"size": 4, "factor": 1.5}, "rack": {"size": 2, "factor": 1.25}}
+RACKS = {"levels": LEVELS, "preferred": "rack"}
 SHARES = {"x": 0.5, "y": 0.25, "z": 0.25}
 SLOTS = Cluster.slots(16)
 MACHINES = Cluster.machines(6, cpu=8, mem=10)
@@ -86,6 +90,7 @@ CLUSTERS = {
     "machines-fungible": Cluster.machines(6, cpu=8, mem=10, fungible=("mem",)),
     "machines-hard": MACHINES.with_queues("hard", SHARES),
     "machines-weighted": MACHINES.with_queues("weighted", SHARES),
+    "machines-racks": MACHINES.with_topology(RACKS),
 }
 RIGID_CLUSTERS = {
     "slots": SLOTS,
@@ -96,7 +101,33 @@ RIGID_CLUSTERS = {
     ),
     "machines-one": Cluster.machines(1, cpu=40, mem=64),
     "machines-hard": Cluster.machines(30, cpu=4, mem=8).with_queues("hard", SHARES),
+    "machines-racks": Cluster.machines(8, cpu=8, mem=10).with_topology(RACKS),
 }
+
+
+def with_levels(workload: Workload, cluster: Cluster) -> Workload:
+    """Return the same workload, whose gangs ask for the cluster's levels, if it has `RACKS`.
+
+    A gang requires a level, prefers one, or goes from the rack up to the block that it requires. It
+    requires only what an empty domain holds, at four tasks a rack. Others prefer a rack, as usual.
+    """
+    if not cluster.topology:
+        return workload
+    rng, columns = np.random.default_rng([workload.n_jobs, 3]), workload.columns
+    n_tasks = columns.job_min_tasks
+    draw = rng.random(workload.n_jobs)
+    required = np.where(n_tasks <= 4, "rack", np.where(n_tasks <= 8, "block", ""))
+    required = np.where(draw < 0.3, required, "")
+    both = (draw >= 0.3) & (draw < 0.5) & (n_tasks <= 8)
+    preferred = np.where(both, "rack", np.where((draw >= 0.5) & (draw < 0.7), "block", ""))
+    jobs = workload.jobs
+    for name, levels in {
+        TOPOLOGY_REQUIRED.name: np.where(both, "block", required),
+        TOPOLOGY_PREFERRED.name: preferred,
+    }.items():
+        texts = np.where(n_tasks > 0, levels, "").tolist()
+        jobs = jobs.append_column(name, pa.array(texts, pa.string()).dictionary_encode())
+    return rebuild(workload, None, jobs=jobs)
 
 
 SITE = Cluster.mixed(

@@ -87,7 +87,7 @@ def carbon_cap(cluster: Cluster, options: Mapping[str, Any], last_s: float) -> C
     name = power.resource or cluster.devices or cluster.resources[0]
     total = float(cluster.capacity[:, cluster.resources.index(name)].sum())
     always = max(1.0, float(np.rint(share * total)))
-    at_s, steps = _steps(power.series[CARBON], last_s, horizon_s)
+    at_s, steps = steps_ahead(power.series[CARBON], last_s, horizon_s)
     numbers = []
     n, known = int(total - always), dict[Step, float]()
     for step in steps:
@@ -106,13 +106,7 @@ def carbon_cap(cluster: Cluster, options: Mapping[str, Any], last_s: float) -> C
     return Cap(name, numbers[0], name="policy.carbon", changes=tuple(changes))
 
 
-def _are_bounds(bounds: Any) -> bool:
-    if not isinstance(bounds, Sequence) or len(bounds) != 2:
-        return False
-    return all(isinstance(x, int | float) for x in bounds) and 0 <= bounds[0] <= bounds[1]
-
-
-def _steps(series: Series, last_s: float, horizon_s: float) -> tuple[F8, Iterator[Step]]:
+def steps_ahead(series: Series, last_s: float, horizon_s: float) -> tuple[F8, Iterator[Step]]:
     """Return when the intensity changes, and what it is from then on, with its bounds ahead.
 
     The first time is 0; steps ahead begin before the horizon ends. A series that repeats is
@@ -135,3 +129,9 @@ def _steps(series: Series, last_s: float, horizon_s: float) -> tuple[F8, Iterato
         return at_s[:n], ((now, low, high) for now in value[:n].tolist())
     ahead = (value[i : max(int(ends[i]), i + 1)] for i in range(n))
     return at_s[:n], ((float(v[0]), float(v.min()), float(v.max())) for v in ahead)
+
+
+def _are_bounds(bounds: Any) -> bool:
+    if not isinstance(bounds, Sequence) or len(bounds) != 2:
+        return False
+    return all(isinstance(x, int | float) for x in bounds) and 0 <= bounds[0] <= bounds[1]

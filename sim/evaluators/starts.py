@@ -102,8 +102,8 @@ def _instant_s(workload: Workload, at_s: float) -> float:
         return at_s
     if NOW not in workload.meta:
         raise InputError(
-            "the log has no queue of now: put squeue.json beside sacct.txt (docs/your_site.md), or "
-            "give evaluator.at_s",
+            "the log has no queue of now: put squeue.json beside sacct.txt, or export Workloads "
+            "that wait (docs/your_site.md), or give evaluator.at_s",
             rule="no queue",
         )
     return float(workload.meta[NOW])

@@ -32,6 +32,7 @@ PAGES = (
     "what_is_counted.md",
     pytest.param("elastic.md", marks=pytest.mark.long),
     pytest.param("kinds_of_machines.md", marks=pytest.mark.long),
+    pytest.param("power.md", marks=pytest.mark.long),
     pytest.param("topology.md", marks=pytest.mark.long),
     pytest.param("why_does_it_lose.md", marks=pytest.mark.long),
     pytest.param("synthetic.md", marks=pytest.mark.long),

@@ -32,6 +32,7 @@ from policies.wing.programs import file
 from sim.base.errors import InputError
 from sim.synth.fitted.fit import fit_workload
 from sim.synth.fitted.tables_file import read_tables, write_tables
+from sim.traces.kueue_site import site as kueue_site
 from sweep.driver import make_request
 from sweep.execution.rerun import recorded_cell
 from sweep.grid import grid
@@ -151,6 +152,13 @@ def _site(content: bytes, folder: Path) -> object:
     for name, part in zip(SITE_FILES, content.split(BETWEEN), strict=False):
         (folder / name).write_bytes(part)
     return sim.read_trace("slurm_site", folder)
+
+
+def _kueue(content: bytes, folder: Path) -> object:
+    (folder / "all.json").write_bytes(content)
+    site = kueue_site.read_site(folder)
+    kueue_site.with_queue(site, folder, None)
+    return sim.read_trace("kueue_site", folder)
 
 
 def _past(content: bytes, folder: Path) -> object:
@@ -583,7 +591,7 @@ TARGETS: dict[str, Target] = {
         _trace("wfcommons", read_as="logs", copies=1), (json.dumps(_WORKFLOW).encode(),)
     ),
     "kueue_site": Target(
-        _trace("kueue_site"),
+        _kueue,
         (json.dumps({"kind": "List", "items": [*KUEUE, *KUEUE_JOBS]}).encode(),),
     ),
     "slurm_site": Target(_site, (BETWEEN.join(SITE_FILES[name].encode() for name in SITE_FILES),)),

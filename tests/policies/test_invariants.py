@@ -16,8 +16,17 @@ from sim import transforms
 from sim.base.parameters import type_hints
 from sim.check import invariants
 from sim.check.broken import BrokenRuleError
+from sim.check.domains import check_domains, crossing
 from sim.check.record import Record
-from sim.check.worlds import CLUSTERS, RIGID_CLUSTERS, SHARES, SLOTS, crowd, rigid_crowd
+from sim.check.worlds import (
+    CLUSTERS,
+    RIGID_CLUSTERS,
+    SHARES,
+    SLOTS,
+    crowd,
+    rigid_crowd,
+    with_levels,
+)
 from sim.engine.batches import TaskRecords
 from tests.sim.engine.strategies import clusters, workloads
 
@@ -46,10 +55,9 @@ def test_invariants_of_a_crowd(name, cluster):
 @pytest.mark.parametrize("cluster", CLUSTERS.values(), ids=CLUSTERS)
 @pytest.mark.parametrize("name", NAMES)
 def test_invariants_of_gangs(name, cluster):
+    workload = with_levels(crowd(2, gangs=True), cluster)
     for fit in fits_of(name):
-        result = sim.simulate(
-            crowd(2, gangs=True), cluster, policies.build(name, fit=fit), record="tasks"
-        )
+        result = sim.simulate(workload, cluster, policies.build(name, fit=fit), record="tasks")
         invariants.check(result, fit)
 
 
@@ -61,10 +69,11 @@ def test_invariants_of_rigid_jobs(name, cluster):
     for knowledge in get_args(type_hints(policies.spec(name))["knowledge"]):
         policy = policies.build(name, knowledge=knowledge)
         for seed in (0, 1):
-            result = sim.simulate(rigid_crowd(seed), cluster, policy, seed=7, record="tasks")
+            workload = with_levels(rigid_crowd(seed), cluster)
+            result = sim.simulate(workload, cluster, policy, seed=7, record="tasks")
             assert (result.job_start > result.job_submit).any()  # some had to wait
             invariants.check(result, policy.fit)
-            again = sim.simulate(rigid_crowd(seed), cluster, policy, seed=7, record="jobs")
+            again = sim.simulate(workload, cluster, policy, seed=7, record="jobs")
             invariants.same_bits(result, again)
 
 
@@ -193,6 +202,39 @@ def test_checks_notice_a_gang_that_starts_alone():
     start[rows[1:]] += 0.1
     with pytest.raises(BrokenRuleError):
         invariants.check_gangs(Record(broken(result, task_start=start)))
+
+
+@pytest.fixture(scope="module")
+def on_racks() -> sim.Result:
+    """Run rigid jobs that ask for levels; some gangs of one stage cross racks."""
+    cluster = RIGID_CLUSTERS["machines-racks"]
+    workload = with_levels(rigid_crowd(0), cluster)
+    return sim.simulate(workload, cluster, policies.build("easy"), seed=7, record="tasks")
+
+
+def test_checks_notice_a_gang_in_several_domains(on_racks):
+    c, levels = on_racks.workload.columns, on_racks.cluster.topology.levels
+    check_domains(on_racks)
+    names = np.array(c.levels_required)[c.job_level_required]
+    for level in ("rack", "block"):
+        gang = int(np.flatnonzero((names == level) & (c.job_n_tasks > 1))[0])
+        domain = on_racks.cluster.topology.domain[levels.index(level)]
+        machine = on_racks.task_machine.copy()
+        first = int(c.stage_task0[c.job_stage0[gang]])
+        machine[first] = np.flatnonzero(domain != domain[machine[first]])[0]
+        with pytest.raises(BrokenRuleError, match=f"row {gang} is in several"):
+            check_domains(broken(on_racks, task_machine=machine))
+
+
+def test_checks_notice_a_gang_that_is_not_slowed_by_what_it_crosses(on_racks):
+    run = Record(on_racks)
+    invariants.check_tasks_run_their_duration(run)
+    slowed = crossing(on_racks)[run.task_job] > 1
+    assert slowed.any()
+    full_speed = on_racks.task_start + on_racks.workload.columns.task_duration
+    finish = np.where(slowed, full_speed, on_racks.task_finish)
+    with pytest.raises(BrokenRuleError, match="lasts"):
+        invariants.check_tasks_run_their_duration(Record(broken(on_racks, task_finish=finish)))
 
 
 def test_checks_notice_a_beaten_bound(sound):

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.real.slurm.sites import changes, export, plan, run, shape, submissions
 from sim.traces.slurm_site.hosts import expand
-from sim.traces.slurm_site.slurm_conf import read_gres_conf, read_slurm_conf
+from sim.traces.slurm_site.slurm_conf import read_records, read_slurm_conf
 
 MIXED = shape.read("mixed")
 JOBS = submissions.generate(MIXED, 1)
@@ -67,9 +67,7 @@ def test_configuration_is_what_the_reader_understands(tmp_path: Path) -> None:
     assert conf.nodes["g0"]["gres"] == "gpu:4"
     assert expand(conf.partitions["debug"]["nodes"]) == ["c6", "c7", "g2"]
     assert conf.partitions["debug"]["qos"] == "debug"
-    assert [record["file"] for record in read_gres_conf(tmp_path / "gres.conf")] == [
-        "/dev/tty[0-3]"
-    ]
+    assert [record["file"] for record in read_records(tmp_path / "gres.conf")] == ["/dev/tty[0-3]"]
     assert len({node["port"] for node in conf.nodes.values()}) == len(conf.nodes)
 
 

@@ -17,7 +17,18 @@ from sim.base.reading import OnBadRow
 from sim.base.reading.objects import Meta, read_objects
 from sim.base.reading.pod_requests import GPU_QUANTUM
 from sim.traces.kubernetes.objects import Owner, Pod, parse_gang, parse_job, parse_pod
-from sim.workload.attempts import FAILED, MAX_SHARE, Attempt, AttemptLog, LoggedJob, rule_of
+from sim.traces.sites.now import NO_LIMIT_S
+from sim.workload.attempts import (
+    FAILED,
+    MAX_SHARE,
+    RUNNING,
+    WAITING,
+    Attempt,
+    AttemptLog,
+    LoggedJob,
+    rule_of,
+)
+from sim.workload.schema import NOW
 from sim.workload.workload import Workload
 
 __all__ = ["read"]
@@ -117,8 +128,13 @@ def read_jobs(
     runs_from: Literal["scheduled", "started"] = "scheduled",
     name: str = "kubernetes",
     other_kinds: Collection[str] = (),
+    now_s: float | None = None,
 ) -> Workload:
-    """Read jobs as `read` does, for the format `name`; `other_kinds` of objects it reads itself."""
+    """Read jobs as `read` does, for the format `name`; `other_kinds` of objects it reads itself.
+
+    With `now_s`, s since 1970, Workloads that run or wait are jobs, too. Times that are not known
+    yet lie after ``meta["now_s"]``, which is `now_s`, or the last time of any object.
+    """
     log = AttemptLog(path, per_s=1.0)
     log.wasted.add(EVICTED)
     objects = read_objects(
@@ -151,7 +167,29 @@ def read_jobs(
         if key[0] == "Pod" and group.pods[0].meta.owner_kind:
             log.notice(f"pods of a {group.pods[0].meta.owner_kind}: a job each")
     log.warnings += _warnings(log.attempts, pods, objects["Workload"])
-    return log.workload(name, {"cpu": 1e-3, "mem": 2.0**-10, "gpu": GPU_QUANTUM})
+    quantum = {"cpu": 1e-3, "mem": 2.0**-10, "gpu": GPU_QUANTUM}
+    if now_s is None:
+        return log.workload(name, quantum)
+    times_s = [time_s for item in log.attempts for time_s in (item.start, item.end)]
+    times_s += [job.submit for job in log.jobs.values()]
+    now_s = max([now_s, *(time_s for time_s in times_s if math.isfinite(time_s))])
+    log.attempts = [_open(item, log.jobs[item.job], now_s) for item in log.attempts]
+    workload = log.workload(name, quantum)
+    return workload.with_meta({NOW: now_s - float(workload.meta["offset_s"])})
+
+
+def _open(attempt: Attempt, job: LoggedJob, now_s: float) -> Attempt:
+    """Return the attempt of a Workload that goes on as a task that starts or ends after now.
+
+    Pods of it that have ended hold nothing any more.
+    """
+    goes_on = attempt.rule in (RUNNING, WAITING) and math.isnan(attempt.end)
+    if not goes_on or not attempt.job.startswith("Workload/"):
+        return attempt
+    start_s = now_s + 1.0 if math.isnan(attempt.start) else attempt.start
+    limit_s = job.requested_s if math.isfinite(job.requested_s) else NO_LIMIT_S
+    end_s = max(start_s + limit_s, now_s + 2.0)
+    return replace(attempt, rule="", start=start_s, end=end_s)
 
 
 def _groups(

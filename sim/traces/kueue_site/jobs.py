@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sim.base.errors import InputError
 from sim.base.reading import OnBadRow, json_field
+from sim.base.reading.objects import conditions_of, since
 from sim.traces.kubernetes import read_jobs
 from sim.traces.kueue_site.nodes import Node, tolerates
 from sim.traces.kueue_site.objects import KINDS, Raw
 from sim.traces.kueue_site.topology import levels_asked
 from sim.traces.sites.notes import Notes
+from sim.traces.sites.now import with_open_jobs
 from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.transforms.parts import rebuild
-from sim.workload.schema import RUNS_ON, TOPOLOGY_PREFERRED, TOPOLOGY_REQUIRED
-from sim.workload.tables import names, values
+from sim.workload.node_names import NODE_LIST
+from sim.workload.schema import NOW, RECORDED, RUNS_ON, TOPOLOGY_PREFERRED, TOPOLOGY_REQUIRED
+from sim.workload.tables import column_or_default, names, values
 from sim.workload.workload import Workload
 
 HOST = "kubernetes.io/hostname"
@@ -69,16 +74,38 @@ class Jobs:
         """Sets of pods, as they are, by namespace and name of the Workload, and of its owner."""
         by_place: dict[str, list[Any]] = {}
         for item in self._workloads:
-            owners = item.rows("metadata.ownerReferences")
-            places = [item.name, *(json_field(owner, "name", str) for owner in owners)]
-            rows = item.rows("spec.podSets")
-            by_place |= {f"{item.meta.namespace}/{name}": rows for name in places if name}
+            by_place |= dict.fromkeys(_places(item), item.rows("spec.podSets"))
         return by_place
 
     @cached_property
     def pod_sets(self) -> dict[str, list[PodSet]]:
         """Sets of pods by namespace and name of the Workload, and of its owner."""
         return {place: [self._pod_set(row) for row in rows] for place, rows in self.rows.items()}
+
+    def has_open(self) -> bool:
+        """Tell whether a Workload runs or waits; note those that wait with quota."""
+        is_any = False
+        for item in self._workloads:
+            since_s = {
+                kind: since(conditions_of(item.record), kind, "True")
+                for kind in ("QuotaReserved", "Admitted", "Finished")
+            }
+            if not math.isnan(since_s["Finished"]):
+                continue
+            is_any = True
+            if math.isnan(since_s["Admitted"]) and not math.isnan(since_s["QuotaReserved"]):
+                self._notes.add(
+                    "Workload", f"{item.name} has quota and is not admitted",
+                    "it waits for admission checks; here for quota",
+                )  # fmt: skip
+        return is_any
+
+    @cached_property
+    def inactive(self) -> set[str]:
+        """Namespaces and names of Workloads that do not wait for admission, and of their owners."""
+        is_active = [item.mapping("spec").get("active", True) for item in self._workloads]
+        pairs = zip(self._workloads, is_active, strict=True)
+        return {place for item, active in pairs if active is False for place in _places(item)}
 
     @property
     def used_labels(self) -> list[str]:
@@ -164,18 +191,32 @@ class Jobs:
         return PodSet(name, selector, json_field(spec, "tolerations", list), resources)
 
 
+def _places(workload: Raw) -> list[str]:
+    """Return the namespace and name of a Workload, and of each of its owners."""
+    owners = workload.rows("metadata.ownerReferences")
+    names_of = [workload.name, *(json_field(owner, "name", str) for owner in owners)]
+    return [f"{workload.meta.namespace}/{name}" for name in names_of if name]
+
+
 def read_site_jobs(
     path: Path, jobs: Jobs, nodes: Sequence[Node], levels: Sequence[str], notes: Notes,
-    pseudonyms: Pseudonyms, on_bad_row: OnBadRow,
+    pseudonyms: Pseudonyms, on_bad_row: OnBadRow, now_s: float | None = None,
 ) -> Workload | None:  # fmt: skip
-    """Read the jobs; None if none has ended. `levels`: those of the cluster's topology."""
+    """Read the jobs; None if none has ended. `levels`: those of the cluster's topology.
+
+    With `now_s`, s since 1970, those that run or wait, too, without their unknown times.
+    """
     try:
-        workload = read_jobs(path, on_bad_row=on_bad_row, name="kueue_site", other_kinds=KINDS)
+        workload = read_jobs(
+            path, on_bad_row=on_bad_row, name="kueue_site", other_kinds=KINDS, now_s=now_s
+        )
     except InputError as error:
         if error.rule != "no job left":
             raise
         notes.add("missing", "Workloads that ended", "there are no jobs")
         return None
+    if now_s is not None:
+        workload = _open_jobs(workload, jobs, notes)
     table = workload.jobs
     ids = table["job_id"].to_pylist()
     spaces = [names(table, "user")[code] for code in values(table, "user").tolist()]
@@ -208,6 +249,28 @@ def read_site_jobs(
     column = pa.array([alias("job", text) for text in ids], pa.string())
     table = table.set_column(table.column_names.index("job_id"), "job_id", column)
     return rebuild(workload, None, jobs=table, stages=stages, validate=True)
+
+
+def _open_jobs(workload: Workload, jobs: Jobs, notes: Notes) -> Workload:
+    """Return the jobs without times after now, and without those that a person deactivated."""
+    now_s = float(workload.meta[NOW])
+    start_s, end_s = (column_or_default(workload.jobs, column) for column in RECORDED)
+    waits, runs = start_s > now_s, end_s > now_s
+    ids = workload.jobs["job_id"].to_pylist()
+    columns, lists = workload.columns, [""] * workload.n_stages
+    if NODE_LIST in workload.stages.column_names:
+        lists = workload.stages[NODE_LIST].to_pylist()
+    is_known = [bool(lists[stage]) for stage in columns.job_stage0[:-1].tolist()]
+    for row in np.flatnonzero(runs & ~waits).tolist():
+        if not is_known[row]:
+            notes.add(
+                "Workload", f"{ids[row]} runs, and no pod tells where",
+                "it starts again; export pods, too",
+            )  # fmt: skip
+    is_out = np.array([name in jobs.inactive for name in ids]) & runs
+    for row in np.flatnonzero(is_out).tolist():
+        notes.add("Workload", f"{ids[row]} is not active", "it does not wait in the queue of now")
+    return with_open_jobs(workload, waits, runs, now_s).take(~is_out)
 
 
 def _runs_on(

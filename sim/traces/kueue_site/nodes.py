@@ -29,6 +29,8 @@ class Node:
         Those of its labels that pods ask for.
     machine_class : str
         Name of its kind: nodes of one class have the same flavors and labels.
+    is_closed : bool
+        It is cordoned or not ready now.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Node:
     flavors: tuple[str, ...]
     labels: tuple[tuple[str, str], ...]
     machine_class: str
+    is_closed: bool = False
 
 
 def nodes_of(
@@ -53,7 +56,6 @@ def nodes_of(
     labels_by_flavor = {item.name: item.mapping("spec.nodeLabels") for item in flavors}
     rows = []
     for node in nodes:
-        _note_state(node, notes)
         labels = node.mapping("metadata.labels")
         own = tuple(
             name for name, selector in labels_by_flavor.items() if matches(labels, selector)
@@ -67,7 +69,7 @@ def nodes_of(
     ordered = [
         Node(
             node.name, _whole(node.amounts.get("cpu", 0.0)), node.amounts.get("mem", 0.0),
-            _devices(node, notes), own, shown, names[own, shown],
+            _devices(node, notes), own, shown, names[own, shown], _is_closed(node, notes),
         )
         for own, shown, node in rows
     ]  # fmt: skip
@@ -143,10 +145,16 @@ def _whole(cpus: float) -> float:
     return float(int(cpus)) if cpus == int(cpus) else cpus
 
 
-def _note_state(node: Raw, notes: Notes) -> None:
-    if json_field(node.record, "spec.unschedulable", bool):
-        notes.add("Node", f"{node.name} is cordoned now", "simulated as up throughout")
+def _is_closed(node: Raw, notes: Notes) -> bool:
+    """Tell whether a node takes no pods now, which is noted."""
+    states = ["is cordoned now"] * bool(json_field(node.record, "spec.unschedulable", bool))
     for condition in node.rows("status.conditions"):
         is_ready = json_field(condition, "type", str) == "Ready"
         if is_ready and json_field(condition, "status", str) != "True":
-            notes.add("Node", f"{node.name} is not ready now", "simulated as up throughout")
+            states.append("is not ready now")
+    for state in states:
+        notes.add(
+            "Node", f"{node.name} {state}",
+            "simulated as up throughout, and from now on as closed for a month",
+        )  # fmt: skip
+    return bool(states)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from sim.base.errors import InputError
 from sim.base.reading import OnBadRow, read_text
 from sim.base.reading.json_records import json_files
+from sim.base.reading.objects import time_of
 from sim.base.reading.text import BadLineError
 from sim.traces.kueue_site.jobs import Jobs, read_site_jobs
 from sim.traces.kueue_site.nodes import Node, kinds, nodes_of
@@ -19,8 +21,10 @@ from sim.traces.kueue_site.policy import policy_of
 from sim.traces.kueue_site.quotas import quotas_of
 from sim.traces.kueue_site.topology import topology_of
 from sim.traces.sites.notes import Notes
+from sim.traces.sites.now import close, startable
 from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.sites.site import Site
+from sim.workload.schema import NOW
 from sim.workload.workload import Workload
 
 UNTRIED = "by Kueue's documentation alone: never held against a real site"
@@ -51,37 +55,112 @@ def read_site(
         raise InputError(str(error), file=path, rule=error.rule) from error
 
 
+def with_queue(site: Site, path: Path, pseudonyms: Pseudonyms | None) -> Site:
+    """Return a site that was read from a folder with the Workloads that run and wait in it.
+
+    Now is the last time of any object, as nodes tell one every few minutes.
+
+    Raises
+    ------
+    InputError
+        Of an object's content.
+    """
+    try:
+        return _with_queue(site, path, pseudonyms or Pseudonyms())
+    except BadLineError as error:
+        raise InputError(str(error), file=path, rule=error.rule) from error
+
+
+def _with_queue(site: Site, path: Path, pseudonyms: Pseudonyms) -> Site:
+    notes = Notes()
+    parts = _Parts.read(path, notes, "error")
+    if not parts.jobs.has_open():
+        return site
+    queue = parts.workload(path, notes, pseudonyms, "error", parts.now_s)
+    if queue is None:  # those that are open have no set of pods
+        return site
+    cluster = parts.cluster(queue, notes)
+    closed = [i for i, node in enumerate(parts.nodes) if node.is_closed]
+    close(cluster, closed, float(queue.meta[NOW]))
+    queue = startable(queue, cluster, notes, "Workload")
+    notes_of_both = [*dict.fromkeys([*site.notes, *notes.lines])]
+    return replace(site, queue=queue, queue_cluster=cluster, notes=notes_of_both)
+
+
 def _read(path: Path, on_bad_row: OnBadRow, pseudonyms: Pseudonyms) -> Site:
     notes = Notes()
     notes.add("all", "Kueue", UNTRIED)
-    objects = read_site_objects(path, notes, on_bad_row)
-    queues = objects["ClusterQueue"]
-    if not queues:
-        text = f"there is no ClusterQueue; write the folder with {COMMAND}"
-        raise InputError(text, file=path, rule="no quotas")
-    for kind, loss in {
-        "Node": "jobs wait for quotas alone, on one machine of all nominal quotas",
-        "ResourceFlavor": "jobs run on any node",
-        "LocalQueue": "ClusterQueues of jobs that were never admitted are unknown",
-    }.items():
-        if not objects[kind]:
-            notes.add("missing", kind, loss)
-    _note_flavors(queues, objects["ResourceFlavor"], notes)
-    jobs = Jobs(objects, notes)
-    flavors = _in_order(queues, objects["ResourceFlavor"])
-    nodes = nodes_of(objects["Node"], flavors, jobs.used_labels, notes)
-    topology = topology_of(objects, nodes, notes)
-    levels = [*topology["levels"]] if topology else []
-    workload = read_site_jobs(path, jobs, nodes, levels, notes, pseudonyms, on_bad_row)
-    quotas = quotas_of(queues, objects["Cohort"], notes)
-    cluster = _cluster(nodes, quotas, workload)
-    if topology:
-        cluster["topology"] = topology
-    policy = policy_of(queues, notes)
+    parts = _Parts.read(path, notes, on_bad_row)
+    workload = parts.workload(path, notes, pseudonyms, on_bad_row)
+    cluster, policy = (
+        parts.cluster(workload, notes),
+        policy_of(parts.objects["ClusterQueue"], notes),
+    )
     return Site(
-        f"Kueue, {UNTRIED}", workload, cluster, policy, nodes, [*notes.lines], _COMMENTS,
+        f"Kueue, {UNTRIED}", workload, cluster, policy, parts.nodes, [*notes.lines], _COMMENTS,
         "Workloads", (f"This twin is {UNTRIED}.",),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Objects of a site, with its jobs, nodes and topology."""
+
+    objects: Mapping[str, Sequence[Raw]]
+    jobs: Jobs
+    nodes: Sequence[Node]
+    topology: dict[str, Any] | None
+
+    @classmethod
+    def read(cls, path: Path, notes: Notes, on_bad_row: OnBadRow) -> _Parts:
+        """Read the objects, and note which kinds are missing."""
+        objects = read_site_objects(path, notes, on_bad_row)
+        queues = objects["ClusterQueue"]
+        if not queues:
+            text = f"there is no ClusterQueue; write the folder with {COMMAND}"
+            raise InputError(text, file=path, rule="no quotas")
+        for kind, loss in {
+            "Node": "jobs wait for quotas alone, on one machine of all nominal quotas",
+            "ResourceFlavor": "jobs run on any node",
+            "LocalQueue": "ClusterQueues of jobs that were never admitted are unknown",
+        }.items():
+            if not objects[kind]:
+                notes.add("missing", kind, loss)
+        _note_flavors(queues, objects["ResourceFlavor"], notes)
+        jobs = Jobs(objects, notes)
+        flavors = _in_order(queues, objects["ResourceFlavor"])
+        nodes = nodes_of(objects["Node"], flavors, jobs.used_labels, notes)
+        return cls(objects, jobs, nodes, topology_of(objects, nodes, notes))
+
+    def workload(
+        self, path: Path, notes: Notes, pseudonyms: Pseudonyms, on_bad_row: OnBadRow,
+        now_s: float | None = None,
+    ) -> Workload | None:  # fmt: skip
+        """Read the jobs that ended; with `now_s` those that run and wait, too."""
+        levels = [*self.topology["levels"]] if self.topology else []
+        return read_site_jobs(
+            path, self.jobs, self.nodes, levels, notes, pseudonyms, on_bad_row, now_s
+        )
+
+    def cluster(self, workload: Workload | None, notes: Notes) -> dict[str, Any]:
+        """Return the options of the cluster."""
+        quotas = quotas_of(self.objects["ClusterQueue"], self.objects["Cohort"], notes)
+        cluster = _cluster(self.nodes, quotas, workload)
+        return cluster | ({"topology": self.topology} if self.topology else {})
+
+    @property
+    def now_s(self) -> float:
+        """Last time of any object, s since 1970."""
+        keys = ("lastTransitionTime", "lastHeartbeatTime", "lastProbeTime")
+        times_s = [
+            time_of(row, key)
+            for items in self.objects.values()
+            for item in items
+            for row in item.rows("status.conditions")
+            for key in keys
+        ]
+        created_s = [item.meta.created_s for items in self.objects.values() for item in items]
+        return float(np.nanmax([*created_s, *times_s]))
 
 
 def _cluster(

@@ -15,7 +15,7 @@ from sim.traces.slurm_site.slurm_conf import (
     Record,
     is_empty,
     packed,
-    read_gres_conf,
+    read_records,
     read_slurm_conf,
 )
 
@@ -36,6 +36,8 @@ FILES: Mapping[str, str] = {
     JOBS: "jobs",
 }
 """Files of a site, and what is lost without them."""
+TOPOLOGY = "topology.conf"
+"""Switches above nodes; a site whose plugin is another one has none."""
 
 
 @dataclass
@@ -50,8 +52,8 @@ class Folder:
         The files that exist and, but for the jobs, are not empty, by name.
     conf : Conf
         ``slurm.conf``, empty if it is missing.
-    gres : list of Record
-        ``gres.conf``.
+    gres, switches : list of Record
+        ``gres.conf`` and ``topology.conf``.
     nodes, partitions, reservations : dict of str to Record
         What ``scontrol show`` printed, by name.
     qos, assoc, events : list of Record
@@ -65,6 +67,7 @@ class Folder:
     files: dict[str, Path]
     conf: Conf
     gres: list[Record]
+    switches: list[Record]
     nodes: dict[str, Record]
     partitions: dict[str, Record]
     reservations: dict[str, Record]
@@ -100,6 +103,7 @@ def read_folder(path: Path, pseudonyms: Pseudonyms | None = None) -> Folder:
             "with scontrol show node -o",
             rule="no nodes",
         )
+    topology = packed(path / TOPOLOGY)
     conf = read_slurm_conf(files["slurm.conf"]) if "slurm.conf" in files else Conf()
     for name in conf.missing:
         notes.add("slurm.conf", f"Include {name}", "not in the folder: all that it sets")
@@ -116,7 +120,8 @@ def read_folder(path: Path, pseudonyms: Pseudonyms | None = None) -> Folder:
         path=path,
         files=files,
         conf=conf,
-        gres=read_gres_conf(files["gres.conf"]) if "gres.conf" in files else [],
+        gres=read_records(files["gres.conf"]) if "gres.conf" in files else [],
+        switches=read_records(topology) if topology else [],
         nodes=shown("nodes.txt", "NodeName"),
         partitions=shown("partitions.txt", "PartitionName"),
         reservations=shown("reservation.txt", "ReservationName"),

@@ -22,6 +22,7 @@ from sim.traces.slurm_site.machines import Node
 from sim.traces.slurm_site.shown import is_set
 from sim.traces.slurm_site.slurm_conf import Record
 from sim.traces.slurm_site.spread import NODES_USED, ONE_PER_NODE, spread_tasks, with_nodes_used
+from sim.traces.slurm_site.switches import preferred_levels, topology_of
 from sim.traces.slurm_site.whole_nodes import demand_whole_nodes, with_memory_of_all_cpus
 from sim.transforms.parts import rebuild
 from sim.workload.amounts import with_change
@@ -32,6 +33,7 @@ from sim.workload.schema import (
     PLANS_ON,
     RESERVATION,
     RUNS_ON,
+    TOPOLOGY_PREFERRED,
 )
 from sim.workload.tables import names, values, with_column
 from sim.workload.workload import Workload
@@ -51,9 +53,6 @@ _UNREAD = {
     re.compile(r"(?:^|\s)(?:-x\s*|--exclude[ =])\S"): "--exclude: jobs run on these nodes, too",
     re.compile(r"(?:^|\s)--exclusive=\S"): "--exclusive=...: such jobs share nodes",
     re.compile(r"(?:^|\s)--nice"): "--nice: priorities without it",
-    re.compile(
-        r"(?:^|\s)--switches[ =]"
-    ): "--switches: nodes are chosen without regard to switches",
     re.compile(
         r"(?:^|\s)--(?:time-min|spread-job|contiguous|use-min-nodes)"
     ): "options of placement and --time-min",
@@ -155,6 +154,9 @@ def _with_requests(
     reserved = [_reservation(folder, text) for text in texts.get("Reservation", empty)]
     if any(reserved):
         jobs = _with_text(jobs, RESERVATION.name, reserved)
+    preferred = preferred_levels(folder, commands, topology_of(folder, nodes))
+    if any(preferred):
+        jobs = _with_text(jobs, TOPOLOGY_PREFERRED.name, preferred)
     classes: dict[str, Node] = {}
     for node in nodes:
         classes.setdefault(node.machine_class, node)

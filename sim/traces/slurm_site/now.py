@@ -7,26 +7,20 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from sim.base.errors import InputError
 from sim.base.reading import first_line, read_text
-from sim.cluster.cluster import Cluster
-from sim.cluster.fits import check_fits
 from sim.traces.sacct.json_jobs import is_json
 from sim.traces.sacct.ran import NOT_ENDED
 from sim.traces.sacct.text import DELIMITERS
-from sim.traces.sites.notes import Notes
+from sim.traces.sites.now import with_open_jobs
 from sim.traces.slurm_site.folder import Folder
 from sim.traces.slurm_site.open_jobs import open_jobs
 from sim.traces.slurm_site.shown import time_s
 from sim.traces.slurm_site.slurm_conf import packed
 from sim.traces.slurm_site.squeue import Queue, read_queue
-from sim.transforms.parts import rebuild
-from sim.workload.schema import NOW, RECORDED
-from sim.workload.tables import column_or_default, with_column
 from sim.workload.workload import Workload
 
 FILES = ("squeue.json", "squeue.txt")
@@ -87,33 +81,6 @@ def _running_s(rows: Sequence[Mapping[str, str]]) -> dict[str, float]:
     }
 
 
-def startable(workload: Workload, config: Mapping[str, Any], notes: Notes) -> Workload:
-    """Return the workload without the waiting jobs that could never start, which are noted."""
-    cluster = Cluster.mixed(config["shape"]).with_partitions(config.get("partitions") or {})
-    cluster = cluster.with_limits(config.get("limits") or (), config.get("accounts"))
-    cluster = cluster.with_reservations(config.get("reservations") or ())
-    if _obstacle(workload, cluster) is None:
-        return workload
-    starts = np.ones(workload.n_jobs, bool)
-    waiting = np.isnan(column_or_default(workload.jobs, RECORDED[0]))
-    for row in np.flatnonzero(waiting).tolist():
-        obstacle = _obstacle(workload.take([row]), cluster)
-        if obstacle is not None:
-            starts[row] = False
-            name = workload.jobs["job_id"][row].as_py()
-            notes.add("squeue", f"job {name} can never start", obstacle)
-    return workload.take(starts)
-
-
-def _obstacle(workload: Workload, cluster: Cluster) -> str | None:
-    """Return why a job of a workload can never start; None if each can."""
-    try:
-        check_fits(workload, cluster)
-    except InputError as error:
-        return error.message
-    return None
-
-
 def _may_have_open_jobs(folder: Folder) -> bool:
     """Tell whether there is an accounting, of text, with the word for such a job in it."""
     if "sacct.txt" not in folder.files or is_json(first_line(folder.files["sacct.txt"])):
@@ -145,12 +112,5 @@ def _with_open_jobs(workload: Workload, queue: Queue) -> Workload:
     ids = [name.partition("@")[0].partition("#")[0] for name in workload.jobs["job_id"].to_pylist()]
     waits = np.array([name in queue.waiting for name in ids])
     runs = np.array([name in queue.running for name in ids])
-    tables = {"jobs": workload.jobs, "stages": workload.stages}
-    rows = {"jobs": np.arange(len(ids)), "stages": workload.columns.stage_job}
-    for name, table in tables.items():
-        for column, is_open in zip(RECORDED, (waits, waits | runs), strict=True):
-            times_s = column_or_default(table, column)
-            known = np.where(is_open[rows[name]], np.nan, times_s)
-            tables[name] = with_column(tables[name], column.name, known)
     now_s = queue.now_s - float(workload.meta["offset_s"])
-    return rebuild(workload, None, **tables).with_meta({NOW: now_s})
+    return with_open_jobs(workload, waits, runs, now_s)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from sim.traces.sacct.ran import RUNNING_STATES, WAITING_STATES
+from sim.traces.sites.now import NO_LIMIT_S
 from sim.traces.slurm_site.shown import span_s, time_s
-from sim.traces.slurm_site.squeue import NO_LIMIT_S, Queue, array_elements, written
+from sim.traces.slurm_site.squeue import Queue, array_elements, written
 
 _NEEDED = {"JobID", "State", "Submit", "Start"}
 _NO_NODES = ("None assigned", "None")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from sim.traces.slurm_site.folder import Folder
+from sim.traces.slurm_site.switches import TREE
 
 READ = (
     "schedulertype", "schedulerparameters", "selecttype", "selecttypeparameters", "prioritytype",
@@ -37,7 +38,7 @@ _EFFECTS = {
     "preemptparameters": "preemption goes without them",
     "overtimelimit": "jobs are ended at their limits at once",
     "enforcepartlimits": "jobs that no partition admits are rejected",
-    "topologyplugin": "nodes are chosen without regard to switches",
+    "topologyplugin": "nodes are chosen without regard to its domains",
     "topologyparam": "nodes are chosen without regard to switches",
     "jobsubmitplugins": "what they change is in the log already",
     "suspendtime": "idle nodes stay up", "suspendprogram": "idle nodes stay up",
@@ -56,7 +57,7 @@ _EFFECTS = {
 }  # fmt: skip
 _HARMLESS = {
     "priorityusageresetperiod": ("NONE",), "preemptexempttime": ("00:00:00", "-1"),
-    "topologyplugin": ("topology/none", "topology/default", "topology/flat"),
+    "topologyplugin": ("topology/none", "topology/default", "topology/flat", TREE),
     "completewait": ("0",), "overtimelimit": ("0",), "priorityweightassoc": ("0",),
 }  # fmt: skip
 

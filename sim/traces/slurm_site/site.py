@@ -12,17 +12,19 @@ import numpy as np
 from sim.base.errors import InputError
 from sim.base.reading import OnBadRow
 from sim.traces.sacct.options import Release, State
+from sim.traces.sites.now import close, startable
 from sim.traces.sites.pseudonyms import Pseudonyms
 from sim.traces.sites.site import Site
 from sim.traces.slurm_site.folder import FILES, Folder, read_folder
 from sim.traces.slurm_site.jobs import read_jobs
 from sim.traces.slurm_site.limits import accounts_above, limits_of
 from sim.traces.slurm_site.machines import Node, kinds, nodes_of
-from sim.traces.slurm_site.now import queue_file, read_now, startable
+from sim.traces.slurm_site.now import queue_file, read_now
 from sim.traces.slurm_site.options import note_options
 from sim.traces.slurm_site.partitions import default_partition, partitions_of, rules_of
 from sim.traces.slurm_site.policy import kills_invalid_dependencies, policy_of
 from sim.traces.slurm_site.slurm_conf import Record
+from sim.traces.slurm_site.switches import topology_of
 from sim.traces.slurm_site.windows import outages_of, reservations_of
 from sim.workload.schema import LICENSE_PREFIX, NOW
 from sim.workload.workload import Workload
@@ -91,23 +93,13 @@ def with_queue(site: Site, path: Path, pseudonyms: Pseudonyms | None) -> Site:
     if queue is None:
         return site
     cluster = _cluster(folder, nodes, partitions, queue, has_mem=has_mem, begin_s=0.0)
-    _close(cluster, folder, nodes, float(queue.meta[NOW]))
-    queue = startable(queue, cluster, folder.notes)
+    states = [folder.nodes.get(node.name, {}).get("state", "").upper() for node in nodes]
+    is_closed = [any(word in state for word in ("DOWN", "DRAIN", "FAIL")) for state in states]
+    close(cluster, np.flatnonzero(is_closed).tolist(), float(queue.meta[NOW]))
+    source = "squeue" if queue_file(path) else "sacct.txt"
+    queue = startable(queue, cluster, folder.notes, source)
     notes = [*dict.fromkeys([*site.notes, *folder.notes.lines])]
     return replace(site, queue=queue, queue_cluster=cluster, notes=notes)
-
-
-def _close(cluster: dict[str, Any], folder: Folder, nodes: list[Node], now_s: float) -> None:
-    """Let nodes that are down or drained now stay so for a month, if no event says how long."""
-    rows = [*cluster.get("outages", ())]
-    known = {row["machine"] for row in rows if row.get("until_s", np.inf) > now_s}
-    for i, node in enumerate(nodes):
-        state = folder.nodes.get(node.name, {}).get("state", "").upper()
-        if i not in known and any(word in state for word in ("DOWN", "DRAIN", "FAIL")):
-            rows.append({"machine": i, "from_s": now_s, "until_s": now_s + 30 * 86_400})
-            rows[-1] |= {"drain": True, "known": True}
-    if rows:
-        cluster["outages"] = rows
 
 
 def _counts_memory(folder: Folder) -> bool:
@@ -141,6 +133,7 @@ def _cluster(
         "partitions": rules,
         "limits": [row for row in limits if _columns_of(row) <= columns],
         "accounts": accounts_above(folder),
+        "topology": topology_of(folder, nodes),
         "enforce_limits": True,
         "unmet_dependencies": "fail" if kills_invalid_dependencies(folder) else "wait",
     }
@@ -163,6 +156,7 @@ _COMMENTS = {
     "partitions": "Rules of partitions.",
     "limits": "Limits of QOS and associations.",
     "accounts": "The account above each account.",
+    "topology": "Switches above nodes, the widest level first.",
     "enforce_limits": "Jobs end at their limits.",
     "outages": "Drains and outages, s after the first submission.",
     "reservations": "Advance reservations and maintenance, s after the first submission.",

@@ -1,7 +1,7 @@
-"""Parser of ``slurm.conf`` and ``gres.conf``.
+"""Parser of ``slurm.conf``, ``gres.conf`` and ``topology.conf``.
 
-Source: the manuals https://slurm.schedmd.com/slurm.conf.html and
-https://slurm.schedmd.com/gres.conf.html. Keys are case-insensitive and are stored in lower case.
+Source: the manuals https://slurm.schedmd.com/slurm.conf.html, gres.conf.html and
+topology.conf.html. Keys are case-insensitive and are stored in lower case.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def read_slurm_conf(path: Path) -> Conf:
     return conf
 
 
-def read_gres_conf(path: Path) -> list[Record]:
-    """Return the records of a ``gres.conf``; nodes are in ``nodename``, empty for all."""
+def read_records(path: Path) -> list[Record]:
+    """Return the records of a ``gres.conf`` or ``topology.conf``, a mapping a line."""
     conf = Conf()
     lines = _lines(path, path.parent, conf, 0)
     return [{key.lower(): value for key, value in _pairs(line)} for line in lines]

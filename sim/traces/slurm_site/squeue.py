@@ -18,13 +18,12 @@ import numpy as np
 
 from sim.base.errors import InputError
 from sim.base.reading import read_text
+from sim.traces.sites.now import NO_LIMIT_S
 from sim.traces.slurm_site.shown import is_set, span_s, time_s
 
 FORMAT = "%i|%P|%u|%a|%q|%T|%V|%S|%l|%D|%C|%m|%b|%N|%f|%r|%Q|%E|%v|%h"
 COMMAND = f"(date +%FT%T; squeue --all -o '{FORMAT}') > squeue.txt"
 RUNNING, WAITING = ("RUNNING", "COMPLETING", "SUSPENDED"), ("PENDING",)
-NO_LIMIT_S = 86_400.0
-"""Run time that stands in for an unknown one, s; every draw replaces it."""
 _TEXT = {
     "JOBID": "id", "PARTITION": "partition", "USER": "user", "ACCOUNT": "account", "QOS": "qos",
     "STATE": "state", "SUBMIT_TIME": "submit", "START_TIME": "start", "TIME_LIMIT": "limit",

@@ -39,7 +39,7 @@ def words_of_log(request: Request) -> list[str]:
     if not at_s:
         raise InputError(
             "the log has no queue of now, and nobody waited at the moments that were tried: put "
-            "squeue.json beside sacct.txt and read the site again",
+            "squeue.json beside sacct.txt, or export Workloads that wait, and read the site again",
             rule="no queue",
         )
     values = ",".join(f"{moment:g}" if moment < 0 else repr(moment) for moment in at_s)

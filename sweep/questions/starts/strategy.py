@@ -61,7 +61,7 @@ class ExpectedStarts:
         has_arrivals = _nearest(past)
         calibration, record = _judged(past[has_arrivals])
         workload = inputs.workload(inputs.workload_id(self._grid.cells[0]))
-        now = [c for c in cells if c.labels[AT] == NOW and c.labels[ARRIVALS] is has_arrivals]
+        now = [c for c in cells if self._instant_s(c) == NOW and c.labels[ARRIVALS] is has_arrivals]
         table = jobs[id(now[0])] if now else None
         goal = self.request.goal
         assert isinstance(goal, Starts)
@@ -70,12 +70,19 @@ class ExpectedStarts:
         record["sentences"] = sentences.answer(record, 0 if table is None else len(table))
         return {STARTS: _rows(workload, table, calibration), STARTS_JSON: record}
 
+    def _instant_s(self, cell: Cell) -> float:
+        """Return the instant of a cell, s; no label has it if there is a single one."""
+        at_s = cell.labels.get(AT, cell.evaluator.get("at_s"))
+        return NOW if at_s is None else float(at_s)
+
     def _past(self, cells: list[Cell], jobs: Mapping[int, Any], has_arrivals: bool) -> Past:
         """Return the forecasts at past moments whose starts are known."""
         parts = [Past(np.zeros(0, np.int64), *(np.zeros(0) for _ in range(4)))]
-        chosen = [c for c in cells if c.labels[AT] != NOW and c.labels[ARRIVALS] is has_arrivals]
-        for number, cell in enumerate(sorted(chosen, key=lambda cell: float(cell.labels[AT]))):
-            table, at_s = jobs[id(cell)], float(cell.labels[AT])
+        chosen = [
+            c for c in cells if self._instant_s(c) != NOW and c.labels[ARRIVALS] is has_arrivals
+        ]
+        for number, cell in enumerate(sorted(chosen, key=self._instant_s)):
+            table, at_s = jobs[id(cell)], self._instant_s(cell)
             columns = [table[name].to_numpy() - at_s for name in ("recorded_start_s", *ENDS)]
             known = ~np.isnan(columns[0])
             moment = np.full(int(known.sum()), number)

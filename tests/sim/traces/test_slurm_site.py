@@ -18,7 +18,7 @@ from sim.traces.slurm_site import folder as site_files
 from sim.traces.slurm_site.hosts import expand
 from sim.traces.slurm_site.jobs import satisfies
 from sim.traces.slurm_site.site import read_site
-from sim.traces.slurm_site.slurm_conf import read_gres_conf, read_slurm_conf
+from sim.traces.slurm_site.slurm_conf import read_records, read_slurm_conf
 
 CONF = """
 # a site by hand
@@ -138,7 +138,7 @@ def test_slurm_conf_has_defaults_includes_continuations_and_any_case(tmp_path):
 
 
 def test_gres_conf_counts_files(tmp_path):
-    gres = read_gres_conf(folder(tmp_path / "site") / "gres.conf")
+    gres = read_records(folder(tmp_path / "site") / "gres.conf")
     assert gres == [{"nodename": "g1", "name": "gpu", "file": "/dev/n[0-1]"}]
 
 

@@ -99,6 +99,15 @@ def test_a_table_of_those_that_wait_with_the_cover_of_the_past(sweep_starts: Any
     assert "held" in text
 
 
+def test_a_queue_alone_is_enough(sweep_starts: Any) -> None:
+    """A single instant, now: nothing of the past is judged."""
+    ran = sweep_starts("starts.draws=50", "starts.moments=0")
+    assert ran.code == 0, ran.err
+    rows = pq.read_table(ran.folder / "starts.parquet").to_pylist()
+    assert [row["job"] for row in rows] == ["w", "soon", "held"]
+    assert json.loads((ran.folder / "starts.json").read_text())["moments"] == 0
+
+
 def test_without_a_queue_the_past_alone_is_judged(sweep_starts: Any, tmp_path: Path) -> None:
     workload = sim.Workload.read(tmp_path / "queue")
     meta = {k: v for k, v in workload.meta.items() if k != "now_s"}
