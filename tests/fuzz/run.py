@@ -20,12 +20,13 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "fuzz"
 MEMORY_MB, INPUT_TIMEOUT_S, MAX_BYTES = 2048, 20, 4096
+"""Limits of an input; one may be as large as the target's samples, which are read in whole."""
 SEEDED = {"worlds": "tests.fuzz.worlds"}
 """Targets that are no inputs of a reader: a module each, which draws its cases from a seed."""
 
 
 def main(arguments: list[str]) -> int:
-    """Fuzz one target after the other; return 1 if any has a fault or executed no input."""
+    """Fuzz one target after the other; return 1 if any has a fault, or ran or read no input."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="all by default")
     parser.add_argument("--seconds", type=int, default=60, help="for each (default: %(default)s)")
@@ -41,7 +42,7 @@ def main(arguments: list[str]) -> int:
     unknown = [name for name in arguments.targets if name not in names]
     if unknown:
         parser.error(f"no target {unknown[0]!r}; there are {', '.join(names)}")
-    n_executed, faults, idle = 0, [], []
+    n_executed, faults, idle, blunt = 0, [], [], []
     for name in arguments.targets or names:
         print(f"== {name}", flush=True)
         if name in SEEDED:
@@ -55,12 +56,16 @@ def main(arguments: list[str]) -> int:
             idle.append(name)
         elif code:
             faults.append(name)
+        elif not n_read:
+            blunt.append(name)
     parts = [f"{n_executed:,} inputs executed"]
     if idle:
         parts.append(f"none by {', '.join(idle)}, which could not start")
+    if blunt:
+        parts.append(f"nothing that {', '.join(blunt)} read, though its samples can be")
     parts.append(f"faults in {', '.join(faults)}: see {results}" if faults else "no faults")
     print("; ".join(parts))
-    return int(bool(faults or idle))
+    return int(bool(faults or idle or blunt))
 
 
 def _run(name: str, seconds: int, results: Path) -> tuple[int, int, int]:
@@ -112,7 +117,7 @@ def _fuzz(name: str, seconds: int, results: Path, counts: Path) -> None:
     options = [
         f"-rss_limit_mb={MEMORY_MB}",
         f"-timeout={INPUT_TIMEOUT_S}",
-        f"-max_len={MAX_BYTES}",
+        f"-max_len={max(MAX_BYTES, *(len(sample) for sample in target.samples))}",
         f"-artifact_prefix={folder}/",
         "-verbosity=1",
     ]

@@ -56,6 +56,11 @@ def nodes_of(
     labels_by_flavor = {item.name: item.mapping("spec.nodeLabels") for item in flavors}
     rows = []
     for node in nodes:
+        lacking = [name for name in ("cpu", "mem") if not node.amounts.get(name, 0.0) > 0]
+        if lacking:
+            without = " and ".join(lacking).replace("mem", "memory")
+            notes.add("Node", f"{node.name} has no {without} to allocate", "it is left out")
+            continue
         labels = node.mapping("metadata.labels")
         own = tuple(
             name for name, selector in labels_by_flavor.items() if matches(labels, selector)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,10 @@ def read_site(
         return _read(path, on_bad_row, pseudonyms or Pseudonyms())
     except BadLineError as error:
         raise InputError(str(error), file=path, rule=error.rule) from error
+    except InputError as error:
+        if error.file is not None:
+            raise
+        raise InputError(error.message, file=path, rule=error.rule) from error
 
 
 def with_queue(site: Site, path: Path, pseudonyms: Pseudonyms | None) -> Site:
@@ -69,6 +74,10 @@ def with_queue(site: Site, path: Path, pseudonyms: Pseudonyms | None) -> Site:
         return _with_queue(site, path, pseudonyms or Pseudonyms())
     except BadLineError as error:
         raise InputError(str(error), file=path, rule=error.rule) from error
+    except InputError as error:
+        if error.file is not None:
+            raise
+        raise InputError(error.message, file=path, rule=error.rule) from error
 
 
 def _with_queue(site: Site, path: Path, pseudonyms: Pseudonyms) -> Site:
@@ -84,6 +93,8 @@ def _with_queue(site: Site, path: Path, pseudonyms: Pseudonyms) -> Site:
     close(cluster, closed, float(queue.meta[NOW]))
     queue = startable(queue, cluster, notes, "Workload")
     notes_of_both = [*dict.fromkeys([*site.notes, *notes.lines])]
+    if queue is None:
+        return replace(site, notes=notes_of_both)
     return replace(site, queue=queue, queue_cluster=cluster, notes=notes_of_both)
 
 
@@ -145,7 +156,7 @@ class _Parts:
     def cluster(self, workload: Workload | None, notes: Notes) -> dict[str, Any]:
         """Return the options of the cluster."""
         quotas = quotas_of(self.objects["ClusterQueue"], self.objects["Cohort"], notes)
-        cluster = _cluster(self.nodes, quotas, workload)
+        cluster = _cluster(self.nodes, quotas, workload, notes)
         return cluster | ({"topology": self.topology} if self.topology else {})
 
     @property
@@ -164,13 +175,33 @@ class _Parts:
 
 
 def _cluster(
-    nodes: Sequence[Node], quotas: dict[str, dict[str, Any]], workload: Workload | None
+    nodes: Sequence[Node],
+    quotas: dict[str, dict[str, Any]],
+    workload: Workload | None,
+    notes: Notes,
 ) -> dict[str, Any]:
     shape = kinds(nodes) or [_all_quotas(quotas)]
+    resources = {name for kind in shape for name in (*kind, *kind.get("devices", ()))}
+    quotas = {name: _quota_of(row, name, resources, notes) for name, row in quotas.items()}
     cluster: dict[str, Any] = {"shape": shape, "count": 1, "quotas": quotas}
     if workload is not None and np.isfinite(workload.columns.job_requested).any():
         cluster["enforce_limits"] = True
     return cluster
+
+
+def _quota_of(
+    row: dict[str, Any], queue: str, resources: Collection[str], notes: Notes
+) -> dict[str, Any]:
+    """Return a quota without resources that no node has, which are noted."""
+    amounts = {key: value for key, value in row.items() if isinstance(value, Mapping)}
+    for name in sorted({*chain(*amounts.values())} - {*resources}):
+        notes.add(
+            "ClusterQueue", f"{queue}'s quota of {name}", "no node has any, so it is left out"
+        )
+    return row | {
+        key: {name: amount for name, amount in value.items() if name in resources}
+        for key, value in amounts.items()
+    }
 
 
 def _all_quotas(quotas: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -179,7 +210,14 @@ def _all_quotas(quotas: dict[str, dict[str, Any]]) -> dict[str, Any]:
     for row in quotas.values():
         for name, amount in row["nominal"].items():
             total[name] = total.get(name, 0.0) + amount
-    return {"count": 1, **{name: amount for name, amount in total.items() if amount > 0}}
+    machine = {name: amount for name, amount in total.items() if amount > 0}
+    if not machine:
+        raise InputError(
+            "there is no node, and no ClusterQueue has a nominal quota, so nothing can run; write "
+            f"the folder with {COMMAND}",
+            rule="no quotas",
+        )
+    return {"count": 1, **machine}
 
 
 def _in_order(queues: Sequence[Raw], flavors: Sequence[Raw]) -> list[Raw]:

@@ -42,8 +42,12 @@ def with_open_jobs(workload: Workload, waits: Mask, runs: Mask, now_s: float) ->
     return rebuild(workload, None, **tables).with_meta({NOW: now_s})
 
 
-def startable(workload: Workload, config: Mapping[str, Any], notes: Notes, source: str) -> Workload:
+def startable(
+    workload: Workload, config: Mapping[str, Any], notes: Notes, source: str
+) -> Workload | None:
     """Return the workload without the waiting jobs that could never start, which are noted.
+
+    None if no job is left.
 
     :param config: Options of the cluster.
     :param source: Where notes say that the jobs are from.
@@ -65,7 +69,7 @@ def startable(workload: Workload, config: Mapping[str, Any], notes: Notes, sourc
             starts[row] = False
             name = workload.jobs["job_id"][row].as_py()
             notes.add(source, f"job {name} can never start", obstacle)
-    return workload.take(starts)
+    return workload.take(starts) if starts.any() else None
 
 
 def _obstacle(workload: Workload, cluster: Cluster) -> str | None:

@@ -99,6 +99,8 @@ def with_queue(site: Site, path: Path, pseudonyms: Pseudonyms | None) -> Site:
     source = "squeue" if queue_file(path) else "sacct.txt"
     queue = startable(queue, cluster, folder.notes, source)
     notes = [*dict.fromkeys([*site.notes, *folder.notes.lines])]
+    if queue is None:
+        return replace(site, notes=notes)
     return replace(site, queue=queue, queue_cluster=cluster, notes=notes)
 
 

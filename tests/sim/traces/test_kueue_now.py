@@ -105,6 +105,16 @@ def test_what_can_not_be_told_is_noted(tmp_path):
         assert part in text, part
 
 
+def test_jobs_that_can_never_start_are_no_queue(tmp_path):
+    path = tmp_path / "exports"
+    path.mkdir()
+    waits = workload("wide", "a", "user", 70, None, None, cpu=999)
+    (path / "all.json").write_text(json.dumps({"kind": "List", "items": [*SITE, waits]}))
+    site = sites.read_site(path)
+    assert site.queue is None
+    assert any("a/wide can never start" in note for note in site.notes)
+
+
 def test_closed_nodes_stay_closed(tmp_path):
     site = read(tmp_path, JOBS[5])
     closed = [i for i, item in enumerate(site.nodes) if item.name == "c3"]

@@ -233,6 +233,29 @@ def test_without_nodes_or_jobs(tmp_path):
         sim.read_trace("kueue_site", path)
 
 
+def written(tmp_path, items):
+    (tmp_path / "all.json").write_text(json.dumps({"kind": "List", "items": items}))
+    return read_site(tmp_path)
+
+
+def test_nodes_without_memory_and_quotas_without_nodes_are_left_out(tmp_path):
+    """As a virtual node, or GPU nodes that are scaled to none."""
+    quotas = group(quota("any", cpu=(6,), gpu=(4,)))
+    empty = node("new", 0, 0)
+    site = written(tmp_path, [queue("solo", "", quotas), flavor("any"), node("c", 8, 32), empty])
+    assert [(n.name, n.cpus) for n in site.nodes] == [("c", 8)]
+    assert site.cluster["quotas"] == {"solo": {"nominal": {"cpu": 6}}}
+    sim.Cluster.mixed(site.cluster["shape"]).with_quotas(site.cluster["quotas"])
+    assert any("new has no cpu and memory" in note for note in site.notes)
+    assert any("solo's quota of gpu" in note and "left out" in note for note in site.notes)
+
+
+def test_a_site_in_which_nothing_can_run_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no node, and no ClusterQueue") as error:
+        written(tmp_path, [queue("solo", "", group(quota("any", gpu=(0,))))])
+    assert error.value.file == str(tmp_path)
+
+
 def test_names_and_circles(tmp_path):
     path = tmp_path / "circle"
     path.mkdir()
