@@ -112,6 +112,9 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     - ``jain_10s``, ``jain_60s``, ``jain_240s``: Jain's index of the queues' allocations over
       their shares, averaged over windows of that length in which every queue has demand. See
       `sim.metrics.fairness.jain`.
+    - ``finish_time_fairness_p95``, ``finish_time_fairness_max``, ``jobs_unfair``: JCT over the
+      least time on an equal share of the cluster, and the fraction of jobs that take longer. See
+      `sim.metrics.finish_times`.
     - ``jobs_failed``: failed jobs over all jobs.
     - ``gap_lb_p50``, ``gap_lb_p90``: percentiles over the jobs done of JCT / ``new_lb`` - 1, with
       ``new_lb`` of `sim.bounds.lower_bound`; a job whose bound is 0 is left out.
