@@ -1,13 +1,14 @@
 """Set range of machines and shape of DAGPS's production DAGs by the gap between its bounds.
 
-Run as ``python -m benchmarks.dagps_bounds [--why]``. The rule is step 1 of
+Run as ``python -m benchmarks.dagps_bounds [--why R=1 cut=0.065 ...]``. The rule is step 1 of
 policies/dagps/decisions/0061-dagps-machines.md, with ``--why`` its step 3. No policy is run.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -47,20 +48,21 @@ def n_changed(options: Options) -> int:
     return sum(value != GRID[name][0] for name, value in options.items())
 
 
-def ratios(options: Options, greatest: float) -> F8:
-    """Compute NewLB over the better older bound of each DAG, machines from 1/R to R."""
-    parts = []
+def ratios(options: Options, ranges: Sequence[float] = RANGES) -> dict[float, F8]:
+    """Compute NewLB over the better older bound of each DAG, by R: machines from 1/R to R."""
+    parts: dict[float, list[F8]] = {greatest: [] for greatest in ranges}
     for seed in SEEDS:
         w = sim.synthesize("production_dags", jobs=DAGS, seed=seed, recurring=0.0, **options)
-        counts = machines_per_job(w, MACHINE, seed, 1 / greatest, greatest)
-        ratio = np.empty(w.n_jobs)
-        for n in np.unique(counts).tolist():
-            jobs = np.flatnonzero(counts == n)
-            own = sim.Cluster.machines(n, fungible=(), **MACHINE)
-            bounds = bound_arrays(w.take(jobs).columns, own)
-            ratio[jobs] = bounds["new_lb"] / np.maximum(bounds["cp_len"], bounds["twork"])
-        parts.append(ratio)
-    return np.concatenate(parts)
+        for greatest, arrays in parts.items():
+            counts = machines_per_job(w, MACHINE, seed, 1 / greatest, greatest)
+            ratio = np.empty(w.n_jobs)
+            for n in np.unique(counts).tolist():
+                jobs = np.flatnonzero(counts == n)
+                own = sim.Cluster.machines(n, fungible=(), **MACHINE)
+                bounds = bound_arrays(w.take(jobs).columns, own)
+                ratio[jobs] = bounds["new_lb"] / np.maximum(bounds["cp_len"], bounds["twork"])
+            arrays.append(ratio)
+    return {greatest: np.concatenate(arrays) for greatest, arrays in parts.items()}
 
 
 def failures(options: Options, seed: int = SEEDS[0]) -> list[str]:
@@ -79,31 +81,41 @@ def describe(options: Options, ratio: F8, missed: list[str]) -> str:
     return f"{words}: quartiles {quartiles}, above {ABOVE:g} {share:.3f}; missed: {missed or '-'}"
 
 
-def main() -> None:
+def measure(options: Options) -> tuple[list[str], dict[float, F8]]:
+    """Return the missed statistics of a setting, and its ratios by R."""
+    return failures(options), ratios(options)
+
+
+def explain(words: Sequence[str]) -> None:
+    """Print the statistic for each spread of durations inside a stage, on one setting."""
+    options = {name: float(value) for name, value in (word.split("=") for word in words)}
+    greatest = options.pop("R")
+    for sigma in SIGMAS:
+        changed = {**options, "task_sigma": sigma}
+        ratio = ratios(changed, (greatest,))[greatest]
+        print(describe(changed, ratio, failures(changed)), flush=True)
+
+
+def choose() -> None:
     """Print the statistic of each setting, and the settings that the rule prefers, in order."""
-    wanted = 1.0 + float(str(printed.text("dagps", "fig13", "bound")).split()[-1]) / 100.0
-    chosen = dict(pair.split("=") for pair in sys.argv[1:] if "=" in pair)
-    if "--why" in sys.argv:
-        options = {name: float(value) for name, value in chosen.items()}
-        greatest = options.pop("R")
-        for sigma in SIGMAS:
-            changed = {**options, "task_sigma": sigma}
-            print(describe(changed, ratios(changed, greatest), failures(changed)), flush=True)
-        return
+    target = 1.0 + float(str(printed.text("dagps", "fig13", "bound")).split()[-1]) / 100.0
     valid = []
-    for options in settings():
-        missed = failures(options)
-        for greatest in RANGES:
-            ratio = ratios(options, greatest)
-            print(f"R={greatest:g} {describe(options, ratio, missed)}", flush=True)
-            if not missed:
-                valid.append((abs(float(np.median(ratio)) - wanted), greatest, options))
+    grid = settings()
+    with ProcessPoolExecutor(2) as pool:
+        for options, (missed, by_range) in zip(grid, pool.map(measure, grid), strict=True):
+            for greatest, ratio in by_range.items():
+                print(f"R={greatest:g} {describe(options, ratio, missed)}", flush=True)
+                if not missed:
+                    valid.append((abs(float(np.median(ratio)) - target), greatest, options))
     nearest = min(distance for distance, _, _ in valid)
     within = [row for row in valid if row[0] <= nearest + NEARLY]
     within.sort(key=lambda row: (-row[1], n_changed(row[2]), row[0]))
     for distance, greatest, options in within:
-        print(f"R={greatest:g} {options}: {distance:.3f} from {wanted:g}")
+        print(f"R={greatest:g} {options}: {distance:.3f} from {target:g}")
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--why"]:
+        explain(sys.argv[2:])
+    else:
+        choose()

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -72,7 +73,11 @@ POSSIBLE = Target(
     schemes=("critical_path",),
     percentiles=(25, 50),
     seeds=(6320, 6321, 6322, 6323),
+    low=1.0,
+    high=1.0,
+    shape={"source_duration": 4.0, "more_sources": 1.25, "stage_sigma": 1.2},
 )
+"""Step 2 of decision 61, on the range of machines and the shape of its step 1."""
 
 
 def means(cpu_mem: float, times: float) -> dict[str, float]:
@@ -128,19 +133,21 @@ def main() -> None:
     is_possible = "--possible" in sys.argv
     target = POSSIBLE if is_possible else Target()
     paper = published(target)
+    grid = list(product(CPU_MEM, TIMES))
+    mean = [means(cpu_mem, times) for cpu_mem, times in grid]
     results = []
-    for cpu_mem, times in product(CPU_MEM, TIMES):
-        mean = means(cpu_mem, times)
-        ours = differences(mean, target)
-        loss = float(sum(np.abs(ours[s] - paper[s]).sum() for s in target.schemes))
-        words = "; ".join(f"{s}: {np.round(ours[s], 1).tolist()}" for s in target.schemes)
-        missed = failures({**target.shape, **mean}) if is_possible else []
-        results.append((bool(missed), loss, cpu_mem, times))
-        print(
-            f"cpu and memory {cpu_mem:g}, reads and writes {times:g} times: {loss:.1f} ({words})"
-            + (f"; missed: {missed}" if missed else ""),
-            flush=True,
-        )
+    with ProcessPoolExecutor(2) as pool:
+        measured = pool.map(differences, mean, [target] * len(grid))
+        shapes = [{**target.shape, **options} for options in mean]
+        missing = pool.map(failures, shapes) if is_possible else [[] for _ in grid]
+        for (cpu_mem, times), ours, missed in zip(grid, measured, missing, strict=True):
+            loss = float(sum(np.abs(ours[s] - paper[s]).sum() for s in target.schemes))
+            words = "; ".join(f"{s}: {np.round(ours[s], 1).tolist()}" for s in target.schemes)
+            results.append((bool(missed), loss, cpu_mem, times))
+            if missed:
+                words += f"; missed: {missed}"
+            point = f"cpu and memory {cpu_mem:g}, reads and writes {times:g} times"
+            print(f"{point}: {loss:.1f} ({words})", flush=True)
     _, loss, cpu_mem, times = min(results, key=lambda result: result[:2])
     print(f"least: cpu and memory {cpu_mem:g}, reads and writes {times:g} times, {loss:.1f}")
 
