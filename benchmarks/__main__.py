@@ -28,9 +28,9 @@ ALL = (
     "evaluate",
     "outside",
 )
-ON_REQUEST = ("soak", "nodes", "dagps_demands", "whole_trace")
-"""Run only if named: two need root and take ten minutes; the third measures no speed;
-the last takes half an hour, 8 GB and a real sample."""
+ON_REQUEST = ("soak", "nodes", "dagps_bounds", "dagps_demands", "whole_trace")
+"""Run only if named: two need root and take ten minutes; two measure no speed; the last takes half
+an hour, 8 GB and a real sample."""
 
 
 def main(names: list[str]) -> int:

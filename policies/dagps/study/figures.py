@@ -27,12 +27,21 @@ BREADTH_FIRST = "list_scheduling/bfs_cpu_mem"
 """The paper does not say whether its BFS looks at all resources; we take it that it does not. Nor
 does it of its random order, which is taken to look at the same."""
 
+AS_BUILT = "dagps, as built"
+"""DAGPS's schedules before they run, of which Table 5 is; so Fig. 16's one number is taken, too."""
+
+RIVALS = ("tetris", "list_scheduling/critical_path")
+"""The schemes next to DAGPS (§8.3)."""
+
+COMPARED = (AS_BUILT, "tetris", "strip")
+"""Schemes of Table 5 by which no constant of the DAGs was set, and which are read in one way."""
+
 LIMIT = "limit for any schedule"
 """Improvement of a schedule as short as the tighter lower bound; for the makespan of a cluster, of
 one that keeps the bottleneck busy from the first to the last moment."""
 
-PRODUCTION = "production_dags"
-"""The DAGs of Fig. 13 and Table 5."""
+PRODUCTION = ("production_dags", "production_dags_bounds", "production_dags_alike")
+"""The DAGs of Fig. 13 and Table 5, by reading."""
 
 RISING = ("JCT, p50", "mean JCT", "makespan")
 """Gains whose rise is shown; the first one is beside the paper's."""
@@ -145,20 +154,21 @@ def table5(finished: FinishedSweep) -> Findings:
         for name, by_seed in gains.items():
             for q in PERCENTILES:
                 values = [float(np.percentile(gain, q)) for gain, _ in by_seed]
-                paper = published("dagps", "table5", name, f"p{q}") if trace == PRODUCTION else ""
+                paper = published("dagps", "table5", name, f"p{q}") if trace in PRODUCTION else ""
                 figure = f"{trace}, improvement %"
                 yield Finding.from_seeds(figure, f"{name}, p{q}", values, paper=paper)
-        if trace == PRODUCTION:
-            yield from _over_all_resources(finished, cells)
+        if trace in PRODUCTION:
+            yield from _over_all_resources(trace, finished, cells)
         for low, high in BINS:
             where = f"{trace}, machines {low:g} to {high:g} × work / path, median improvement %"
             for name, by_seed in gains.items():
                 inside = [gain[(factor >= low) & (factor < high)] for gain, factor in by_seed]
                 values = [float(np.median(gain)) for gain in inside if len(gain)]
-                yield Finding.from_seeds(where, name, values)
+                if values:
+                    yield Finding.from_seeds(where, name, values)
 
 
-def _over_all_resources(finished: FinishedSweep, cells: list[Row]) -> Findings:
+def _over_all_resources(trace: str, finished: FinishedSweep, cells: list[Row]) -> Findings:
     """Compute the same of a random order over breadth first, if both look at all resources."""
     base, order = "list_scheduling/bfs", "list_scheduling/random"
     rows = [row for row in cells if row["policy"] in (base, order)]
@@ -167,21 +177,53 @@ def _over_all_resources(finished: FinishedSweep, cells: list[Row]) -> Findings:
             by_seed = _gains_of_dags(base, finished, rows)[order]
             values = [float(np.percentile(gain, q)) for gain, _ in by_seed]
             paper = published("dagps", "table5", f"{order}_cpu_mem", f"p{q}")
-            figure = f"{PRODUCTION}, improvement over {base}, %"
+            figure = f"{trace}, improvement over {base}, %"
             yield Finding.from_seeds(figure, f"{order}, p{q}", values, paper=paper)
+
+
+def table5_readings(finished: FinishedSweep) -> Findings:
+    """Compute Table 5, DAGPS's median less those of the two next to it, and the distance to both.
+
+    The rule is that of policies/dagps/decisions/0061-dagps-machines.md.
+    """
+    yield from table5(finished)
+    for (trace,), cells in finished.group_by("trace").items():
+        gains = _gains_of_dags(BREADTH_FIRST, finished, cells)
+        medians = {
+            name: np.array([np.median(gain) for gain, _ in by_seed])
+            for name, by_seed in gains.items()
+        }
+        for rival in RIVALS:
+            points = (medians[AS_BUILT] - medians[rival]).tolist()
+            figure = f"{trace}, {AS_BUILT}, less another scheme, points, p50"
+            yield Finding.from_seeds(figure, rival, points)
+        figure = f"{trace}, mean distance to the paper's numbers, points"
+        yield Finding(figure, ", ".join(COMPARED), _distance(gains))
+
+
+def _distance(gains: dict[str, list[tuple[F8, F8]]]) -> float:
+    """Return the mean distance to Table 5, points, over schemes by which nothing was set."""
+    distances = [
+        abs(
+            float(np.mean([np.percentile(gain, q) for gain, _ in gains[name]]))
+            - float(published("dagps", "table5", name, f"p{q}"))
+        )
+        for name in COMPARED
+        for q in PERCENTILES
+    ]
+    return float(np.mean(distances))
 
 
 def domains(finished: FinishedSweep) -> Findings:
     """Compute quartiles over DAGs of the improvement by DAGPS, averaged over seeds (Fig. 16)."""
-    as_built = "dagps, as built"  # the paper has one number; Table 5's are of schedules, too
     for (trace,), cells in finished.group_by("trace").items():
         baselines = dict.fromkeys(row["policy"] for row in cells if row["policy"] != "dagps")
         for baseline in baselines:
             gains = _gains_of_dags(baseline, finished, cells)
-            for scheme in (as_built, "dagps"):
+            for scheme in (AS_BUILT, "dagps"):
                 for q in (25, 50, 75):
                     values = [float(np.percentile(gain, q)) for gain, _ in gains[scheme]]
-                    is_printed = q == 50 and scheme == as_built
+                    is_printed = q == 50 and scheme == AS_BUILT
                     paper = published("dagps", "fig16", trace, baseline) if is_printed else ""
                     figure = f"{trace}, improvement over {baseline}, %"
                     yield Finding.from_seeds(figure, f"{scheme}, p{q}", values, paper=paper)
@@ -221,12 +263,12 @@ def fig13(finished: FinishedSweep) -> Findings:
     """Compute the share of DAGs proven optimal and percentiles of the gap to lower bounds, %."""
     for (trace,), cells in finished.group_by("trace").items():
         for bound in ("new_lb", "tight_lb", "best of cp_len and twork"):
-            is_published = trace == PRODUCTION and bound == "new_lb"
+            is_published = trace in PRODUCTION and bound == "new_lb"
             for label, values in _above(bound, finished, cells).items():
                 paper = published("dagps", "fig13", label) if is_published else ""
                 figure = f"{trace}, DAGPS above {bound}, %"
                 yield Finding.from_seeds(figure, label, values, paper=paper)
-        if trace == PRODUCTION:
+        if trace in PRODUCTION:
             yield from _bound_gain(trace, finished, cells)
 
 

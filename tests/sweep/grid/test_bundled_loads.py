@@ -26,6 +26,8 @@ OPEN = {
     "cosmos": ("trace.scale=0.02",),
     "everything": (),
     "production_dags": (),
+    "production_dags_alike": (),
+    "production_dags_bounds": (),
     "production_stream": (),
     "request_dags": ("trace.jobs=300",),
     "slearn_2sigma": (),

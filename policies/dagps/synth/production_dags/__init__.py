@@ -6,13 +6,13 @@ demands, Table 2's shares of work, medians of depth and tasks, degrees; §4.4: t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import numpy as np
 
 from policies.dagps.synth.drawn_dag import Dag, to_workload
-from policies.dagps.synth.production_dags.dags import draw_dag, draw_task_s
+from policies.dagps.synth.production_dags.dags import CPU_MEM, Assumed, draw_dag, draw_task_s
 from policies.dagps.synth.production_dags.structure import draw_structure
 from sim.base import maths
 from sim.base.arrays import F8
@@ -45,6 +45,13 @@ def synthesize(
     interval_s: NotNegative = 15.0,
     split_io: bool = False,
     task_sigma: Annotated[float, Between(0, 2)] = TASK_SIGMA,
+    duration_sigma: Annotated[float, Between(0, 2)] = 1.1,
+    source_duration: Factor = 6.0,
+    stage_sigma: Annotated[float, Between(0, 2)] = 0.7,
+    more_sources: NotNegative = 1.5,
+    cut: Share = 0.065,
+    cpu_mem: Annotated[float, Between(0.01, 0.3)] = CPU_MEM,
+    io_factor: Annotated[float, Between(0.1, 1.5)] = 1.0,
 ) -> Workload:
     """Synthesize DAGs like those of the paper's private production cluster.
 
@@ -81,6 +88,17 @@ def synthesize(
         ``disk_read`` and ``disk_write``, rather than for ``cpu``, ``mem``, ``disk`` and ``net``.
     task_sigma : float
         Spread of the logarithm of task durations within a stage; 0: all equal.
+    duration_sigma, source_duration, stage_sigma : float
+        Spread of the logarithm of stages' durations; factor of the duration of stages that read the
+        job's input; spread of the shares of work among stages of a group. Assumptions, as the next.
+    more_sources : float
+        Stages beyond one that read the job's input, on average.
+    cut : float
+        Chance that a level of stages waits for everything before it.
+    cpu_mem : float
+        Mean demand of a task for cpu, and for memory.
+    io_factor : float
+        Factor of the mean demands for reads and writes.
 
     Returns
     -------
@@ -93,12 +111,14 @@ def synthesize(
         If a number is out of its range.
     """
     programs = _programs(jobs, seed, recurring)
+    assumed = Assumed(duration_sigma, source_duration, stage_sigma, cpu_mem, io_factor)
     drawn: dict[int, Dag] = {}
     dags = []
     for job, program in enumerate(programs):
         if program == job:
             rng = stream(seed, "synth", "production_dags", "program", program)
-            drawn[program] = draw_dag(draw_structure(rng), median_tasks, task_sigma, rng)
+            structure = draw_structure(rng, more_sources, cut)
+            drawn[program] = draw_dag(structure, median_tasks, task_sigma, assumed, rng)
             dag = drawn[program]
         else:
             rng = stream(seed, "synth", "production_dags", "run", job)
@@ -130,6 +150,9 @@ def synthesize(
                 "interval_s": float(interval_s),
                 "split_io": bool(split_io),
                 "task_sigma": float(task_sigma),
+                **{name: float(value) for name, value in asdict(assumed).items()},
+                "more_sources": float(more_sources),
+                "cut": float(cut),
                 "source": "Grandl et al., MSR-TR-2016-19, §2.3",
             },
         },

@@ -6,6 +6,8 @@ Constants are assumptions where the paper is silent
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -19,27 +21,26 @@ from sim.base.random import Stream
 from sim.published import numbers
 
 _PAPER = numbers("dagps")
-MEAN_DEMAND = {
-    "cpu": 0.12, "mem": 0.12, "net_read": 0.12, "net_write": 0.01, "disk_read": 0.15,
-    "disk_write": 0.09,
-}  # fmt: skip
-"""Mean demand of a task, as a fraction of one machine: chosen by `benchmarks.dagps_demands`, whose
-rule compares the gains of other schemes that see disk and network."""
-DURATION_P50_S, DURATION_SIGMA = 12.0, 1.1
-"""Duration of a stage that reads others' output, log-normal: the mean of its tasks if it is on the
-critical path, else the longest, so that the path stays the longest."""
+CPU_MEM = 0.12
+IO = {"net_read": 0.12, "net_write": 0.015, "disk_read": 0.15, "disk_write": 0.09}
+"""Mean demands of a task, as fractions of one machine: one number for cpu and for memory, and those
+of reads and writes, times a factor. Chosen by `benchmarks.dagps_demands`, whose rule compares the
+gains of other schemes that see disk and network."""
+MAX_NET_WRITE = 0.01
+"""Maximum of the mean demand of net_write. A variation of 7.08 with a demand of at most a machine
+allows a mean of at most 1 / (1 + 7.08²) = 2 %, and a capped log-normal with a sigma of at most 4
+one of 1.1 %."""
+DURATION_P50_S = 12.0
+"""Median duration of a stage that reads others' output, log-normal: the mean of its tasks if it is
+on the critical path, else the longest, so that the path stays the longest."""
 SHORTEST_S, LONGEST_S, LONGEST_TASK_S = 0.3, 600.0, 1000.0
 """Range of the duration of a stage; maximum of a task. §1: sub-second to hundreds of s."""
-SOURCE_DURATION = 6.0
-"""Factor of the duration of tasks that read the job's input; an assumption."""
 TASKS_SIGMA = 1.0
 """Spread of the number of tasks of a DAG, log-normal about its median."""
 TASK_FACTOR = 1.12
 """Ratio of drawn to target tasks: rounding and one-to-one edges lose some."""
 MAX_TASKS = 20_000
 """Maximum number of tasks of a stage."""
-STAGE_SIGMA = 0.7
-"""Spread of the shares of work among stages of a group."""
 MIN_UNORDERED, MAX_UNORDERED = 1.0, 5.0
 """Range of the logarithm of the extra work of unordered stages. All stages of a path are ordered:
 where much work is on the path and most work is unordered, as in Table 2, one stage must have most
@@ -55,7 +56,40 @@ PATH_WEIGHT = 20.0
 """Weight of the error of the path's share of work in the score."""
 
 
-def draw_dag(structure: Structure, tasks: float, task_sigma: float, rng: Stream) -> Dag:
+@dataclass(frozen=True)
+class Assumed:
+    """Numbers that the paper does not print.
+
+    Attributes
+    ----------
+    duration_sigma : float
+        Spread of the logarithm of the duration of stages.
+    source_duration : float
+        Factor of the duration of stages that read the job's input.
+    stage_sigma : float
+        Spread of the shares of work among stages of a group.
+    cpu_mem : float
+        Mean demand of a task for cpu, and for memory, as a fraction of a machine.
+    io_factor : float
+        Factor of the mean demands for reads and writes, `IO`.
+    """
+
+    duration_sigma: float = 1.1
+    source_duration: float = 6.0
+    stage_sigma: float = 0.7
+    cpu_mem: float = CPU_MEM
+    io_factor: float = 1.0
+
+    def mean_demand(self) -> dict[str, float]:
+        """Return the mean demands of a task for the six resources."""
+        io = {name: self.io_factor * mean for name, mean in IO.items()}
+        io["net_write"] = min(io["net_write"], MAX_NET_WRITE)
+        return {"cpu": self.cpu_mem, "mem": self.cpu_mem, **io}
+
+
+def draw_dag(
+    structure: Structure, tasks: float, task_sigma: float, assumed: Assumed, rng: Stream
+) -> Dag:
     """Draw numbers of tasks, demands, and durations of the longest tasks for a structure.
 
     Shares of work are drawn first (`divide_work`); numbers of tasks follow. Of several draws, from
@@ -64,9 +98,10 @@ def draw_dag(structure: Structure, tasks: float, task_sigma: float, rng: Stream)
     """
     n = len(structure.level)
     source = structure.level == 0
-    duration = DURATION_P50_S * maths.exp(DURATION_SIGMA * rng.normal(size=n))
-    duration = np.clip(np.where(source, SOURCE_DURATION, 1.0) * duration, SHORTEST_S, LONGEST_S)
-    demand = draw_demands(n, rng)
+    duration = DURATION_P50_S * maths.exp(assumed.duration_sigma * rng.normal(size=n))
+    factor = np.where(source, assumed.source_duration, 1.0)
+    duration = np.clip(factor * duration, SHORTEST_S, LONGEST_S)
+    demand = draw_demands(n, assumed.mean_demand(), rng)
     path = critical_stages(structure, duration)
     group = 2 * path + source
     group_share = divide_work(np.bincount(group, minlength=4) > 0, rng)
@@ -80,7 +115,7 @@ def draw_dag(structure: Structure, tasks: float, task_sigma: float, rng: Stream)
     for k, (order_noise, stage_noise) in enumerate(rng.normal(size=(SIZE_DRAWS, 2, n))):
         extra = MIN_UNORDERED + (MAX_UNORDERED - MIN_UNORDERED) * k / (SIZE_DRAWS - 1)
         antichain = _antichain(is_unordered, target * maths.exp(order_noise))
-        weight = maths.exp(STAGE_SIGMA * stage_noise + extra * antichain)
+        weight = maths.exp(assumed.stage_sigma * stage_noise + extra * antichain)
         share = target * weight / np.bincount(group, weight, 4)[group] / task_work
         drawn = _divide_tasks(share, total, path, task_sigma)
         for p, c in paired:
@@ -153,11 +188,11 @@ def _antichain(is_unordered: Mask, weight: F8) -> Mask:
     return picked
 
 
-def draw_demands(n: int, rng: Stream) -> F8:
+def draw_demands(n: int, mean: Mapping[str, float], rng: Stream) -> F8:
     """Draw the demand of a task for the six resources in each of `n` stages, (n, 6)."""
     columns = []
     for name, cov in _PAPER["table1"].items():
-        mu, sigma = capped_log_normal(MEAN_DEMAND[name], cov)
+        mu, sigma = capped_log_normal(mean[name], cov)
         columns.append(np.minimum(1.0, maths.exp(mu + sigma * rng.normal(size=n))))
     return np.stack(columns, axis=1)
 

@@ -20,12 +20,8 @@ DEPTH_P50 = _PAPER["dags"]["depth_p50"]
 DEPTH_SIGMA = 0.6
 """Spread of the number of levels, log-normal about the published median."""
 MAX_LEVELS = 40
-MORE_SOURCES = 1.5
-"""Stages of the first level beyond one, on average; geometric."""
 MORE_STAGES = 1.0
 """Stages of any other level beyond one, on average; geometric."""
-CUT = 0.065
-"""Chance that all stages of a level wait for everything before it."""
 SECOND_PARENT = 0.35
 """Chance that a stage reads a second stage of its segment."""
 OUTPUT = 0.35
@@ -52,24 +48,33 @@ class Structure:
         return ~(below | below.T)
 
 
-def draw_structure(rng: Stream) -> Structure:
+def draw_structure(rng: Stream, more_sources: float, cut: float) -> Structure:
     """Draw the stages and edges of one DAG.
 
     At a *cut* all stages of a level read every stage that is unread so far: everything after it
     waits for everything before it.
+
+    Parameters
+    ----------
+    rng : Stream
+        Random stream of the DAG.
+    more_sources : float
+        Stages of the first level beyond one, on average; geometric.
+    cut : float
+        Chance that all stages of a level wait for everything before it.
     """
     n_levels = int(
         np.clip(np.rint(DEPTH_P50 * maths.exp(DEPTH_SIGMA * rng.normal())), 1, MAX_LEVELS)
     )
     more = np.full(n_levels, MORE_STAGES)
-    more[0] = MORE_SOURCES
+    more[0] = more_sources
     width = rng.geometric(1 / (1 + more))
     first = np.concatenate([[0], np.cumsum(width)]).tolist()
     level = np.repeat(np.arange(n_levels), width)
     edges: dict[tuple[int, int], bool] = {}
     segment = 0  # its first stage
     for k in range(1, n_levels + 1):
-        if k < n_levels and rng.random() >= CUT:
+        if k < n_levels and rng.random() >= cut:
             _add_level(edges, segment, first[k - 1 : k + 2], rng)
             continue
         outputs = _outputs(edges, segment, first, level[: first[k]].tolist(), rng)

@@ -60,6 +60,41 @@ def test_a_random_order_is_compared_with_breadth_first_of_the_same_resources() -
     assert mixed.paper == ""
 
 
+def test_readings_of_table5_have_the_order_and_the_distance() -> None:
+    rows = []
+    for seed, tetris in ((0, 9.0), (1, 8.0)):
+        own = {"trace": "production_dags_bounds"}
+        rows += [
+            alone("list_scheduling/bfs_cpu_mem", seed, [10.0] * 4) | own,
+            alone("tetris", seed, [tetris] * 4) | own,
+            alone("list_scheduling/critical_path", seed, [9.0] * 4) | own,
+            alone("strip", seed, [10.0] * 4) | own,
+            alone("dagps", seed, [8.0] * 4, built_s=[6.0] * 4) | own,
+        ]
+    results = study_results("dagps/table5_bounds", rows)
+    order = "production_dags_bounds, dagps, as built, less another scheme, points, p50"
+    assert results[order, "tetris"].ours == pytest.approx(25.0)  # 30 and 20 by seed
+    assert results[order, "list_scheduling/critical_path"].ours == pytest.approx(30.0)
+    table = "production_dags_bounds, improvement %"
+    assert results[table, "dagps, as built, p50"].paper == "25"
+    ours = [40.0] * 4 + [15.0] * 4 + [0.0] * 4
+    paper = [7, 25, 57, 74, 0, 7, 29, 42, 0, 1, 12, 27]
+    mean = sum(abs(a - b) for a, b in zip(ours, paper, strict=True)) / 12
+    distance = "production_dags_bounds, mean distance to the paper's numbers, points"
+    assert results[distance, "dagps, as built, tetris, strip"].ours == pytest.approx(mean)
+
+
+def test_a_bin_without_a_dag_has_no_row() -> None:
+    rows = [
+        alone("list_scheduling/bfs_cpu_mem", 0, [10.0] * 4, factor=[1.0, 1.1, 1.2, 1.3]),
+        alone("tetris", 0, [9.0] * 4, factor=[1.0, 1.1, 1.2, 1.3]),
+    ]
+    figures_of = {figure for figure, _ in study_results("dagps/table5", rows)}
+    few, more = (f"production_dags, machines {r} × work / path" for r in ("0 to 1", "1 to 2"))
+    assert any(figure.startswith(more) for figure in figures_of)
+    assert not any(figure.startswith(few) for figure in figures_of)
+
+
 def test_fig15_is_the_rise_of_the_gain_with_the_load() -> None:
     gains = {1.0: 30.0, 0.5: 45.0, 0.1667: 28.0}
     by_name = {("tpcds_stream", "dagps", "JCT, p50"): gains, ("tpcds_stream", "tez_cp", "x"): gains}
