@@ -87,6 +87,21 @@ def test_a_start_that_the_model_gives_up_within_a_cycle(submit_s: float, n_broke
     assert len(steps.broken) == n_broken
 
 
+def test_in_a_trial_of_periodic_planning_nobody_is_preempted() -> None:
+    """Both nodes are full when a job of a higher level comes: its start is not the model's."""
+    jobs = [
+        Logged("low", 0, 0, 100, 2, 100, "a"),
+        Logged("lower", 0, 0, 100, 2, 100, "b"),
+        Logged("high", 10, 10, 60, 2, 60, "a"),
+    ]
+    workload = workload_of(jobs)
+    table = with_column(workload.jobs, "priority", np.array([0.0, 0.0, 1.0]))
+    workload = rebuild(workload, None, jobs=table)
+    policy = policies.build("slurm", preemption={"by": "priority"})
+    model = Model(workload, two_nodes(), policy)
+    assert judge(model, find_moments(model, 33.0)).matches.tolist() == [2, 2, 0]
+
+
 def test_the_table_has_the_model_and_the_model_without_each_mechanism() -> None:
     table = steps_table("slurm", small(), 5.0).to_pandas()
     assert table["without"].tolist() == ["", "time limits", "whole-node reservations"]
