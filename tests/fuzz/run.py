@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
     if idle:
         parts.append(f"none by {', '.join(idle)}, which could not start")
     if blunt:
-        parts.append(f"nothing that {', '.join(blunt)} read, though its samples can be")
+        parts.append(f"none read by {', '.join(blunt)}, though its samples can be")
     parts.append(f"faults in {', '.join(faults)}: see {results}" if faults else "no faults")
     print("; ".join(parts))
     return int(bool(faults or idle or blunt))

@@ -37,17 +37,26 @@ def test_inputs_are_executed_and_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "n_inputs", "status", "last_line"),
+    ("code", "n_inputs", "n_read", "status", "last_line"),
     [
-        (0, 1200, 0, "1,200 inputs executed; no faults"),
-        (77, 1200, 1, "1,200 inputs executed; faults in swf: see {results}"),
-        (1, 0, 1, "0 inputs executed; none by swf, which could not start; no faults"),
-        (0, 0, 1, "0 inputs executed; none by swf, which could not start; no faults"),
+        (0, 1200, 3, 0, "1,200 inputs executed; no faults"),
+        (77, 1200, 3, 1, "1,200 inputs executed; faults in swf: see {results}"),
+        (1, 0, 0, 1, "0 inputs executed; none by swf, which could not start; no faults"),
+        (0, 0, 0, 1, "0 inputs executed; none by swf, which could not start; no faults"),
+        (0, 1200, 0, 1,
+         "1,200 inputs executed; none read by swf, though its samples can be; no faults"),
     ],
-)
+)  # fmt: skip
 def test_a_target_fails_by_a_fault_or_without_an_input(
-    code: int, n_inputs: int, status: int, last_line: str, monkeypatch, tmp_path, capsys
+    code: int,
+    n_inputs: int,
+    n_read: int,
+    status: int,
+    last_line: str,
+    monkeypatch,
+    tmp_path,
+    capsys,
 ) -> None:
-    monkeypatch.setattr(run, "_run", lambda *_: (code, n_inputs, 0))
+    monkeypatch.setattr(run, "_run", lambda *_: (code, n_inputs, n_read))
     assert run.main(["swf", "--results", str(tmp_path)]) == status
     assert capsys.readouterr().out.splitlines()[-1] == last_line.format(results=tmp_path)

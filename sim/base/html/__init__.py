@@ -61,22 +61,22 @@ def embedded(figures: list[dict[str, Any]]) -> dict[str, str]:
     4.8 MB.
     """
     return {
-        "figures": script_json(_rounded(figures)),
+        "figures": script_json(_compact(figures)),
         "plotly_js": _plotly_js(figures),
         "css": css(),
         "js": (_FOLDER / "page.js").read_text(encoding="utf-8"),
     }
 
 
-def _rounded(tree: Any) -> Any:
-    """Round numbers to five digits, more than a screen shows, and from 10⁵ on to whole ones."""
+def _compact(tree: Any) -> Any:
+    """Shorten figures: numbers to seven digits, or whole ones, and no dash where it is solid."""
     if isinstance(tree, dict):
-        return {key: _rounded(value) for key, value in tree.items()}
+        return {k: _compact(value) for k, value in tree.items() if (k, value) != ("dash", "solid")}
     if isinstance(tree, list | tuple):
-        return [_rounded(value) for value in tree]
-    if isinstance(tree, float) and abs(tree) >= 1e5:
+        return [_compact(value) for value in tree]
+    if isinstance(tree, float) and abs(tree) >= 1e7:
         return round(tree)
-    return float(f"{tree:.5g}") if isinstance(tree, float) else tree
+    return float(f"{tree:.7g}") if isinstance(tree, float) else tree
 
 
 def _plotly_js(figures: list[dict[str, Any]]) -> str:

@@ -136,13 +136,14 @@ def test_figures_are_valid_plotly_and_hold_the_numbers(tmp_path: Path) -> None:
         assert places == sorted(set(places))
         assert np.mean(places) == pytest.approx(capacity, abs=1e-4)
         assert max(places) - min(places) < 0.05
-    assert jct[3]["y"] == pytest.approx(list(summary.blocks[0].mean[:, 3, index]), rel=1e-4)
+    assert jct[3]["y"] == pytest.approx(list(summary.blocks[0].mean[:, 3, index]), rel=1e-6)
     pairs = [
         [frames.metrics_of(p, 0.75, s)["jct_mean_s"] for s in (0, 1, 2)] for p in ("srpt", "fifo")
     ]
     ends = stats.ttest_rel(*pairs).confidence_interval(0.95)
-    assert jct[3]["error_y"]["array"][1] == pytest.approx((ends.high - ends.low) / 2, rel=1e-4)
-    assert all(len(f"{y:g}") <= 7 for y in jct[3]["y"])  # no digits that nobody can see
+    assert jct[3]["error_y"]["array"][1] == pytest.approx((ends.high - ends.low) / 2, rel=1e-6)
+    assert all(y == float(f"{y:.7g}") for y in jct[3]["y"])
+    assert not any(trace["line"].get("dash") == "solid" for trace in jct)  # it is by default
     assert "error_y" not in jct[0]  # the baseline differs from itself by nothing
     gap = figures[summary.metrics.index("gap_lb_p50")]
     assert gap["layout"]["yaxis"]["type"] == "log"
