@@ -122,7 +122,7 @@ def _texts(columns: Columns, name: str) -> list[str]:
         return [names[code] for code in codes.tolist()]
     table = columns.features.jobs
     if name not in table.column_names:
-        known = ("priority", *BETWEEN_QUEUES, *own, *table.column_names)
+        known = [*dict.fromkeys(("priority", *BETWEEN_QUEUES, *own, *table.column_names))]
         raise InputError(unknown("policy.preemption.by", name, known))
     texts: list[str] = table[name].to_pylist()
     return texts

@@ -95,8 +95,8 @@ def important_templates(month: Month) -> dict[str, float]:
     """Return every figure of `BY_VALUE`, of the most valued programs of the third week (§4.3)."""
     m = month
     value = aggregate_downloads(m.downloads, m.up, m.down, len(m.submit_s))
-    runs = m.week(0, 1) & m.recurring
     week = m.week(0, 1)
+    runs = week & m.recurring
 
     def mean_rank(values: F8, group: I8) -> F8:
         rank = np.zeros(len(values))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -50,14 +51,8 @@ def read_site(
     InputError
         If it has no ClusterQueue, or of an object's content.
     """
-    try:
+    with _errors_name(path):
         return _read(path, on_bad_row, pseudonyms or Pseudonyms())
-    except BadLineError as error:
-        raise InputError(str(error), file=path, rule=error.rule) from error
-    except InputError as error:
-        if error.file is not None:
-            raise
-        raise InputError(error.message, file=path, rule=error.rule) from error
 
 
 def with_queue(site: Site, path: Path, pseudonyms: Pseudonyms | None) -> Site:
@@ -70,8 +65,15 @@ def with_queue(site: Site, path: Path, pseudonyms: Pseudonyms | None) -> Site:
     InputError
         Of an object's content.
     """
-    try:
+    with _errors_name(path):
         return _with_queue(site, path, pseudonyms or Pseudonyms())
+
+
+@contextmanager
+def _errors_name(path: Path) -> Iterator[None]:
+    """Let errors within name the folder, where they name no file."""
+    try:
+        yield
     except BadLineError as error:
         raise InputError(str(error), file=path, rule=error.rule) from error
     except InputError as error:

@@ -57,13 +57,13 @@ def read_now(folder: Folder, read: Callable[[Folder], Workload]) -> Workload | N
     if queue is None:
         return None
     ids = queue.waiting | queue.running
-    is_open = [row.get("JobID", "").partition(".")[0] in ids for row in rows]
-    if path is None:
-        is_open = [
-            row.get("State", "").partition(" ")[0] in NOT_ENDED or has_ended
-            for row, has_ended in zip(rows, is_open, strict=True)
-        ]
-    ended = [line for line, skipped in zip(lines[1:], is_open, strict=True) if not skipped]
+    not_ended = NOT_ENDED if path is None else ()
+    ended = [
+        line
+        for line, row in zip(lines[1:], rows, strict=True)
+        if row.get("JobID", "").partition(".")[0] not in ids
+        and row.get("State", "").partition(" ")[0] not in not_ended
+    ]
     added = [delimiter.join(_clean(r.get(h, ""), delimiter) for h in heads) for r in queue.records]
     with tempfile.TemporaryDirectory() as name:
         both = Path(name) / "sacct.txt"
