@@ -265,7 +265,7 @@ def test_print_has_everything_and_no_controls(opened: Page) -> None:
 
 
 def test_the_page_is_within_its_budget(page_file: Path) -> None:
-    assert page_file.stat().st_size < 1_400_000
+    assert page_file.stat().st_size < 700_000
 
 
 def test_the_first_screen_has_the_answer(opened: Page) -> None:
