@@ -132,14 +132,14 @@ def with_levels(workload: Workload, cluster: Cluster) -> Workload:
 
 SITE = Cluster.mixed(
     [
+        {"count": 5, "cpu": 8, "mem": 16, "partitions": ["batch*"]},
         {"class": "a100", "count": 4, "cpu": 16, "mem": 32, "devices": {"gpu": 4}}
         | {"partitions": ["gpu"]},
         {"class": "t4", "count": 2, "cpu": 8, "mem": 16, "devices": {"gpu": 2}}
         | {"partitions": ["gpu", "batch*"]},
-        {"count": 5, "cpu": 8, "mem": 16, "partitions": ["batch*"]},
     ]
 )
-"""A cluster of three kinds of machines, with GPUs and overlapping partitions."""
+"""A cluster of three kinds of machines, the first without GPUs, and overlapping partitions."""
 GPU_CLASSES = ("", "a100", "a100|t4")
 
 

@@ -60,13 +60,18 @@ def stage_demands(columns: Columns, cluster: Cluster) -> F8:
 
 def stage_shares(columns: Columns, cluster: Cluster) -> F8:
     """Return each stage's demands per task as fractions of a machine, (G, R)."""
-    shares: F8 = stage_demands(columns, cluster) / machine_capacity(cluster)
+    demands, whole = stage_demands(columns, cluster), machine_capacity(cluster)
+    shares: F8 = demands / np.where(whole > 0, whole, 1.0)
     return shares
 
 
 def machine_capacity(cluster: Cluster) -> F8:
-    """Return the capacity of the first machine, or of one slot of a pool, (R,)."""
-    return cluster.capacity[0] if not cluster.unit else np.ones(1)
+    """Return the capacity of a machine, or of one slot of a pool, (R,).
+
+    Of machines that are not alike it is the greatest of each resource: the first may lack some.
+    """
+    capacity: F8 = cluster.capacity.max(axis=0) if not cluster.unit else np.ones(1)
+    return capacity
 
 
 def queue_shares(columns: Columns, cluster: Cluster) -> F8:

@@ -1,9 +1,17 @@
 import numpy as np
 import pytest
 
+import policies
 import sim
 from sim.cluster.load import offered_load
-from sim.cluster.sizing import full_count, queue_shares, scale_cluster, stage_demands, unit_cluster
+from sim.cluster.sizing import (
+    full_count,
+    queue_shares,
+    scale_cluster,
+    stage_demands,
+    stage_shares,
+    unit_cluster,
+)
 from sim.workload.paths import submit_span_s
 
 
@@ -152,3 +160,13 @@ def test_shares_of_queues():
     assert queue_shares(w.columns, hard) == pytest.approx([0.5, 0.2, 0.1])
     soft = slots.with_queues("weighted", shares)
     assert queue_shares(w.columns, soft) == pytest.approx([5 / 8, 2 / 8, 1 / 8])
+
+
+@pytest.mark.parametrize("policy", ["wserpt", "tetris", "dagps", "tez_tetris"])
+def test_shares_are_of_the_largest_machine_where_the_first_lacks_a_resource(policy):
+    site = sim.Cluster.mixed([{"cpu": 8}, {"class": "a100", "cpu": 16, "devices": {"gpu": 4}}])
+    demands = ({"cpu": 4.0, "gpu": 1.0}, {"cpu": 8.0})
+    stages = [{"durations_s": [2.0], "demand": demand} for demand in demands]
+    workload = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [stage]} for stage in stages])
+    assert stage_shares(workload.columns, site).tolist() == [[0.25, 0.25], [0.5, 0.0]]
+    assert sim.simulate(workload, site, policies.build(policy)).job_finish.tolist() == [2.0, 2.0]
