@@ -66,6 +66,7 @@ OMITTED_METRICS = (
     *("stops_mean", "work_lost_mean_s", "work_lost", "utilization_used"),
     *("jct_p95_s", "wait_p90_s"),
     *("finish_time_fairness_p95", "finish_time_fairness_max", "jobs_unfair"),
+    "goodput",
 )
 LATER_OF = ("policy=fifo", "policy=easy", "policy=las", "policy=jockey")
 """Metrics and columns of jobs added later, and the cells whose digest of these is one, but for

@@ -144,6 +144,8 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
       stopped: preempted, evicted, at a limit, by a failure; ``work_lost_mean_s``: mean over jobs of
       the running time of their tasks that no checkpoint kept; ``work_lost``: of all work that ran,
       the fraction lost so, of the bottleneck. See `sim.metrics.stops`.
+    - ``goodput``: work of the jobs done, at speed 1 and their greatest width, until the last
+      submission, over capacity × that time, of the bottleneck. See `sim.metrics.goodput`.
     - ``outages_met``, ``slow_periods_met``, ``reservations_met``: how many of the cluster's are in
       the run, if it has some (`sim.metrics.troubles`).
     - ``devices_unallocated``, ``fragmentation``: on machines with devices such as GPUs, the share

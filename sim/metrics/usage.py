@@ -77,13 +77,10 @@ def utilization(run: Run) -> dict[str, float]:
     counts. NaN if the run's tasks are not recorded.
     """
     columns, cluster = run.workload.columns, run.cluster
-    begin, end = float(columns.job_submit[0]), float(columns.job_submit[-1])
-    if end == begin:
-        finish = run.job_finish[np.isfinite(run.job_finish)]
-        end = float(finish.max()) if len(finish) else begin
+    begin, end = arrivals(run)
     share, truly = np.full((2, len(cluster.resources)), np.nan)
     if end > begin and run.records is not None:
-        seconds = _seconds(run, run.occupancy, begin, end)
+        seconds = seconds_within(run, run.occupancy, begin, end)
         whole = cluster.total * (end - begin)
         share = maths.dot(seconds, stage_demands(run.allocated, cluster)) / whole
         if requested_resources(run.workload.stages):
@@ -93,7 +90,17 @@ def utilization(run: Run) -> dict[str, float]:
     return {**both, **named}
 
 
-def _seconds(
+def arrivals(run: Run) -> tuple[float, float]:
+    """Return when the first and the last job are submitted, s; if together, the last finish."""
+    submit_s = run.workload.columns.job_submit
+    begin, end = float(submit_s[0]), float(submit_s[-1])
+    if end == begin:
+        finish = run.job_finish[np.isfinite(run.job_finish)]
+        end = float(finish.max()) if len(finish) else begin
+    return begin, end
+
+
+def seconds_within(
     run: Run,
     times: Callable[[slice], tuple[F8, F8]],
     begin: float,
@@ -146,7 +153,7 @@ def running_seconds(run: Run) -> F8:
     assert run.records is not None
     assert run.stopped is not None
     stopped = run.stopped.task, run.stopped.start_s, run.stopped.stop_s
-    return _seconds(run, run.records.times, -np.inf, np.inf, stopped)
+    return seconds_within(run, run.records.times, -np.inf, np.inf, stopped)
 
 
 def _chunks(task0: I8) -> list[tuple[int, int]]:
@@ -180,7 +187,7 @@ def _recorded_work(run: Run) -> F8:
     n_stages = len(run.workload.columns.stage_job)
     if run.records is None or n_stages == 0:
         return np.zeros(n_stages)
-    return _seconds(run, run.records.times, -np.inf, np.inf)
+    return seconds_within(run, run.records.times, -np.inf, np.inf)
 
 
 def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | None:
