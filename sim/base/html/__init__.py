@@ -3,7 +3,8 @@
 A page embeds `css`, `js`, plotly, packed, and its figures as JSON in ``<script id="figures">``;
 every ``<div class="plot" id="plot-N">`` gets figure N. ``data[i]["meta"]`` of a figure is the
 number of its colour, and of the checkbox in ``<form class="choose">``, if the page has one, that
-shows or hides it; a negative one is the colour of text. Colours follow the reader's scheme, light or dark.
+shows or hides it; a negative one is the colour of text. Colours follow the reader's scheme, light
+or dark.
 """
 
 from __future__ import annotations

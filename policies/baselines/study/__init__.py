@@ -1,0 +1,1 @@
+"""Study of policies for clusters of GPUs."""
