@@ -22,15 +22,11 @@ NOT_ELASTIC = "not with elastic jobs"
 
 
 def check_elastic(columns: Columns, cluster: Cluster, plan: Plan) -> None:
-    """Refuse what has no meaning for elastic jobs yet."""
+    """Refuse what does not run with elastic jobs."""
     if not has_elastic(columns):
         return
     is_elastic = columns.job_width_min > 0
     stage = columns.job_stage0[:-1][is_elastic]
-    fails = np.zeros(0, np.int64)
-    if len(columns.attempt_s):
-        tasks = np.flatnonzero(np.diff(columns.attempt0))
-        fails = columns.stages_of(tasks)
     remote = (columns.stage_home[stage] >= 0) & (columns.stage_remote_factor[stage] > 1)
     leaves_out = bool(plan.fit_resources) and not set(cluster.resources) <= {*plan.fit_resources}
     overbooks = plan.fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
@@ -38,7 +34,6 @@ def check_elastic(columns: Columns, cluster: Cluster, plan: Plan) -> None:
         "reservations": plan.reservations > 0,
         "periodic planning": plan.replan is not None,
         "a state in which the run begins": plan.pinned is not None,
-        "attempts of their tasks that fail": bool(np.isin(stage, fails).any()),
         "remote inputs": bool(remote.any()),
         "resources that are overbooked": not cluster.unit and (leaves_out or overbooks),
         "whole machines": bool(exclusive_jobs(columns, cluster)[is_elastic].any()),

@@ -242,6 +242,8 @@ LEAN = (
     ("elastic", "slow periods", "callbacks"),
     ("elastic", "one per node", "choice"),
     ("elastic", "checkpoints", "outages"),
+    ("elastic", "failures", "callbacks"),
+    ("elastic", "failures", "checkpoints", "outages"),
     ("elastic", "unequal slots", "gangs"),
     ("elastic", "speeds", "choice"),
     ("requests", "gangs"),
@@ -609,7 +611,7 @@ def _failures(rng: np.random.Generator, jobs: list[World]) -> World:
         for stage in job["stages"]:
             seconds = stage["durations_s"]
             first[stage["name"]] = range(task0, task0 + len(seconds))
-            for i, duration_s in enumerate(() if "width_min" in job else seconds):
+            for i, duration_s in enumerate(seconds):
                 read = [-1]
                 for parent, kind in stage["parents"].items():
                     read += first[parent] if kind == "barrier" else first[parent][i : i + 1]

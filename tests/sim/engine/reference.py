@@ -237,7 +237,7 @@ class _Run(
             assert self.now < INF, "stuck"
             assert self.idle_ticks <= MAX_IDLE_TICKS, "stuck"
             for entry in sorted(e for e in self.running if e[0] <= self.now):
-                if self._failing_attempts(entry[1]):
+                if self._next_failure(entry[1], entry[2]):
                     self._fail_attempt(entry)
                 else:
                     self._end(entry)
@@ -554,7 +554,8 @@ class _Run(
         self.running.remove(entry)
         rows = self._rows_with(task, g)
         if self._is_elastic(j):
-            self._stop_places(j, start, reason, kept_s)
+            others = "gang stopped" if reason == "failed" else reason
+            self._stop_places(j, start, others, kept_s)
         self.view["stage_started"][g] -= len(rows)
         for row in rows:
             self.task_started[row] = False
@@ -579,18 +580,22 @@ class _Run(
 
     # ---- failures, and outputs that are lost
 
-    def _failing_attempts(self, task):
-        """List the next attempts of a task that fail: (after s, the task whose output is lost)."""
-        c = self.c
-        if len(c.attempt_s) == 0:
-            return []
-        rows = range(c.attempt0[task] + self.failed[task], c.attempt0[task + 1])
-        return [(float(c.attempt_s[i]), int(c.attempt_lost[i])) for i in rows]
+    def _next_failure(self, task, g):
+        """Return how the attempt of a task of stage g fails, None if it does not.
+
+        After how long, which task fails, and the task whose output is lost. An elastic job fails
+        with the first of its tasks that do.
+        """
+        c, failures = self.c, []
+        for row in self._rows_with(task, g) if len(c.attempt_s) else []:
+            rest = range(c.attempt0[row] + self.failed[row], c.attempt0[row + 1])
+            failures += [(float(c.attempt_s[i]), row, int(c.attempt_lost[i])) for i in rest[:1]]
+        return min(failures, default=None)
 
     def _fail_attempt(self, entry):
         task = entry[1]
-        _, lost = self._failing_attempts(task)[0]
-        self.failed[task] += 1
+        _, failing, lost = self._next_failure(task, entry[2])
+        self.failed[failing] += 1
         self._stop_task(entry, "failed" if lost < 0 else "input lost")
         if lost < 0:
             return

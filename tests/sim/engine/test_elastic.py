@@ -143,6 +143,42 @@ def test_a_lost_machine_stops_the_job_as_a_whole():
     assert sorted(result.stops["reason"].to_pylist()) == ["gang stopped"] * 4
 
 
+def failing(jobs, tasks, after_s, **policy):
+    """Run jobs of which an attempt of each of some tasks fails after some seconds."""
+    rows = {"task": tasks, "after_s": after_s, "lost": [-1] * len(tasks)}
+    workload = sim.Workload.from_jobs(jobs).with_failures(rows)
+    result = sim.simulate(workload, sim.Cluster.slots(4), Widths(**policy))
+    check_schedule(result)
+    return result
+
+
+def test_a_failing_attempt_stops_the_job_as_a_whole():
+    # in two of four places: the attempt of task 3 ends after 3 s of work, that of task 2 after 6
+    result = failing([job()], [2, 3], [6.0, 3.0], first=2)
+    assert result.job_finish.tolist() == [6.0 + 12.0 + 16.0]
+    stops = [(row["stop_s"], row["task"], row["reason"]) for row in result.stops.to_pylist()]
+    first, second = (6.0, 0, "failed"), (18.0, 0, "failed")
+    assert stops == [first, (6.0, 1, "gang stopped"), second, (18.0, 1, "gang stopped")]
+    assert result.metrics["stops_mean"] == 2.0
+    assert result.metrics["work_lost_mean_s"] == 2 * 6.0 + 2 * 12.0
+
+
+def test_an_elastic_job_of_one_width_fails_as_a_gang_of_like_tasks():
+    ends = []
+    for name in ("width_min", "min_tasks"):
+        like = {"submit_s": 0.0, name: 4, "stages": job()["stages"]}
+        ends += failing([like], [1, 1, 3], [2.0, 5.0, 4.0]).job_finish.tolist()
+    assert ends == [2.0 + 4.0 + 5.0 + 8.0] * 2
+
+
+def test_work_before_a_change_of_width_is_lost_with_the_attempt():
+    # 2 s at 1, 8 s at 1/4 until 4 s are done; then all 8 s at 1/4
+    result = failing([job()], [0], [4.0], changes=((2.0, 0, 1),))
+    assert result.job_finish.tolist() == [10.0 + 32.0]
+    assert [row["reason"] for row in result.stops.to_pylist()] == ["resized"] * 3 + ["failed"]
+    assert result.metrics["work_lost_mean_s"] == 3 * 2.0 + 10.0
+
+
 def test_attained_service_is_by_width():
     @dataclass(frozen=True)
     class Service(Policy):
