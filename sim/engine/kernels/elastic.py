@@ -11,7 +11,8 @@ import math
 
 from sim.base.jit import part
 from sim.engine.kernels.components import component_of, idle_slots
-from sim.engine.kernels.features import CHOOSES, CLASS_SPEEDS
+from sim.engine.kernels.domains import note_crossing
+from sim.engine.kernels.features import CHOOSES, CLASS_SPEEDS, TOPOLOGY
 from sim.engine.kernels.speeds import speed_on
 from sim.engine.kernels.state import CONSTRAINED, LAUNCH, NOW, RECORD, STOPS
 from sim.engine.kernels.stop_records import record_stop
@@ -55,6 +56,8 @@ def pace_of(st, j):
             st.state_slot_machine[st.state_job_unit[j]],
             st.w_slot0[component_of(st, g)],
         )
+        if TOPOLOGY:
+            note_crossing(st, j, machine, entry, entry + width - 1)
         speed = speed_on(st, g, machine)
         for i in range(entry, entry + width - 1):
             speed = min(speed, speed_on(st, g, st.state_held_machine[i]))

@@ -554,8 +554,8 @@ class _Run(
         self.running.remove(entry)
         rows = self._rows_with(task, g)
         if self._is_elastic(j):
-            others = "gang stopped" if reason == "failed" else reason
-            self._stop_places(j, start, others, kept_s)
+            place_reason = "gang stopped" if reason == "failed" else reason
+            self._stop_places(j, start, place_reason, kept_s)
         self.view["stage_started"][g] -= len(rows)
         for row in rows:
             self.task_started[row] = False

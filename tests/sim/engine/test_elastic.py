@@ -179,6 +179,56 @@ def test_work_before_a_change_of_width_is_lost_with_the_attempt():
     assert result.metrics["work_lost_mean_s"] == 3 * 2.0 + 10.0
 
 
+def near(jobs, size, changes=(), first=None):
+    """Run jobs on six machines of one CPU in racks; a job that is in two racks is half as fast."""
+    levels = {"levels": {"rack": {"size": size, "factor": 2.0}}}
+    cluster = sim.Cluster.machines(6, cpu=1).with_topology(levels)
+    return run(jobs, cluster, changes=changes, first=first)
+
+
+BUSY = {"submit_s": 0.0, "stages": [{"durations_s": [3.0], "demand": {"cpu": 1}}]}
+"""A job on the first machine until 3."""
+
+
+def test_a_job_that_requires_a_rack_starts_narrower_in_the_one_with_most_room():
+    # of racks of two and three free machines it takes that with three, until the other is free
+    result = near([BUSY, job(topology_required="rack")], 3, changes=((4.0, 1, 4),))
+    assert result.task_machine[1:4].tolist() == [3, 4, 5]
+    assert result.job_finish[1] == 8 / 0.75
+
+
+def test_a_job_that_prefers_a_rack_starts_as_wide_as_it_can_in_the_fewest():
+    result = near([BUSY, job(topology_preferred="rack")], 3)
+    assert result.task_machine[1:].tolist() == [1, 2, 3, 4]
+    assert result.job_finish[1] == 16.0
+
+
+def test_a_job_starts_in_the_rack_with_the_least_room_that_holds_its_width():
+    result = near([BUSY, job(topology_preferred="rack")], 3, first=2)
+    assert result.task_machine[1:3].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("level", "machines", "finish_s"),
+    # a quarter, from 4 on a half of its speed; or two and three places at half of their speed
+    [("required", [1, 0], 4 + 7 / 0.5), ("preferred", [1, 2, 0], 4 + 7 / 0.375)],
+)
+def test_a_job_grows_near_its_first_place(level, machines, finish_s):
+    changes = ((2.0, 1, 2), (4.0, 1, 3))
+    result = near([BUSY, job(**{f"topology_{level}": "rack"})], 2, changes=changes, first=1)
+    assert result.task_machine[1 : 1 + len(machines)].tolist() == machines
+    assert result.job_finish[1] == pytest.approx(finish_s)
+
+
+def test_the_check_sees_a_job_in_several_racks():
+    result = near([job(topology_required="rack", width=2)], 2)
+    check_elastic(result)
+    apart = Changed(result, result.task_finish)
+    apart.task_machine = np.array([0, 3], np.int32)
+    with pytest.raises(BrokenRuleError, match="several domains"):
+        check_elastic(apart)
+
+
 def test_attained_service_is_by_width():
     @dataclass(frozen=True)
     class Service(Policy):
