@@ -324,7 +324,7 @@ def _apply_changes(st, changed, n_changed):
         _apply_change(st, changed[i])
     if PREEMPTS and RUNS_ON:
         stop_outside(st, changed, n_changed)
-    if ELASTIC:
+    if ELASTIC and (not PINS or has_begun(st)):
         resize(st, changed, n_changed)
 
 

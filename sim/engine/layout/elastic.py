@@ -33,7 +33,6 @@ def check_elastic(columns: Columns, cluster: Cluster, plan: Plan) -> None:
     refused = {
         "reservations": plan.reservations > 0,
         "periodic planning": plan.replan is not None,
-        "a state in which the run begins": plan.pinned is not None,
         "remote inputs": bool(remote.any()),
         "resources that are overbooked": not cluster.unit and (leaves_out or overbooks),
         "whole machines": bool(exclusive_jobs(columns, cluster)[is_elastic].any()),

@@ -186,6 +186,12 @@ LEAN = (
     ("pins", "per class", "classes", "gangs"),
     ("pins", "preemption", "gangs"),
     ("pins", "outages", "hard queues"),
+    ("pins", "elastic"),
+    ("pins", "elastic", "pool", "callbacks"),
+    ("pins", "elastic", "callbacks", "skip"),
+    ("pins", "elastic", "devices", "one per node"),
+    ("pins", "elastic", "topology", "callbacks"),
+    ("pins", "elastic", "failures", "outages"),
     ("caps", "holds", "gangs"),
     ("hard queues", "reservations"),
     ("unequal slots", "planning", "preemption"),
@@ -362,7 +368,7 @@ def _state(rng: np.random.Generator, jobs: list[World], cluster: World) -> World
         some = rng.integers(0, n_machines, n_tasks)
         some[1:][rng.random(n_tasks - 1) < 0.3] = -1  # on any of the others
         machine += some.tolist()
-        is_rigid = job.get("min_tasks", 0) == n_tasks or n_tasks == 1
+        is_rigid = job.get("min_tasks", 0) == n_tasks or n_tasks == 1 or "width_min" in job
         is_pinned = is_rigid and rng.random() < 0.6
         placed_s.append(job["submit_s"] + float(rng.choice([0, 0, 1.5])) if is_pinned else None)
     begins_s = float(rng.choice([0.0, 1.0, 3.0, 4.25]))

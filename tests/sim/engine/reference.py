@@ -321,7 +321,8 @@ class _Run(
         for j in changed if self.seen else []:
             self._recompute_remaining(j)
         self._stop_outside(changed)
-        self._resize(changed)
+        if self._has_begun():
+            self._resize(changed)
         self.timer = self.plan.timer_s
 
     def _recompute_remaining(self, j):

@@ -186,6 +186,41 @@ def near(jobs, size, changes=(), first=None):
     return run(jobs, cluster, changes=changes, first=first)
 
 
+def test_a_run_begins_with_a_job_at_its_present_width():
+    # in two of four places since 0; the policy may place, and change widths, from 2 on
+    jobs = [job(), job(seconds=4.0, width=2, low=2)]
+    state = sim.State(2.0, np.array([0.0, np.nan]), np.array([0, 0, -1, -1, 0, 0], np.int32))
+    policy = Widths(changes=((1.0, 0, 4), (4.0, 0, 3), (6.0, 0, 4)))
+    workload = sim.Workload.from_jobs(jobs)
+    result = sim.simulate(workload, sim.Cluster.slots(4), policy, state=state)
+    check_schedule(result)
+    assert result.job_start.tolist() == [0.0, 2.0]
+    # half of its speed until the other is done, at 6
+    assert result.job_finish.tolist() == [6.0 + 5.0, 6.0]
+
+
+def test_a_state_names_fewer_machines_than_the_least_width():
+    cluster = sim.Cluster.machines(2, cpu=4)
+    state = sim.State(1.0, np.array([0.0]), np.array([1, -1, -1, -1], np.int32))
+    workload = sim.Workload.from_jobs([job(low=3)])
+    result = sim.simulate(workload, cluster, Widths(), state=state)
+    assert result.task_machine[:3].tolist() == [1, 1, 1]
+    assert result.job_finish.tolist() == [8 / 0.75]
+
+
+def test_a_run_goes_on_from_that_of_another_policy():
+    result = run([job(), job(1.0, width=2)], first=2)
+    state = sim.state_of(result, 3.0)
+    assert state.machine.tolist() == [0, 0, -1, -1, 0, 0]
+    other = sim.simulate(
+        result.workload, result.cluster, Widths(changes=((8.0, 0, 4),)), state=state
+    )
+    # at 8 the other two places are in use until 9, so that it keeps its width
+    assert other.job_finish.tolist() == [16.0, 9.0]
+    with pytest.raises(InputError, match="its width changed"):
+        sim.state_of(run([job()], changes=((4.0, 0, 4),), first=2), 5.0)
+
+
 BUSY = {"submit_s": 0.0, "stages": [{"durations_s": [3.0], "demand": {"cpu": 1}}]}
 """A job on the first machine until 3."""
 

@@ -26,7 +26,7 @@ OTHERS = (
     *("dependencies", "begin times", "singletons", "evictions", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive"),
     *("drains", "known outages", "reserved machines", "unequal slots", "elastic"),
-    *("selected classes", "topology"),
+    *("selected classes", "topology", "pins"),
 )
 
 REFUSED = {
