@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import I8, offsets
 from sim.base.errors import InputError
-from sim.cluster.exclusive import exclusive_jobs
 from sim.engine.plan import Fit, Plan
 from sim.workload.elastic import has_elastic, paces
 
@@ -35,7 +34,6 @@ def check_elastic(columns: Columns, cluster: Cluster, plan: Plan) -> None:
         "periodic planning": plan.replan is not None,
         "remote inputs": bool(remote.any()),
         "resources that are overbooked": not cluster.unit and (leaves_out or overbooks),
-        "whole machines": bool(exclusive_jobs(columns, cluster)[is_elastic].any()),
     }
     for mechanism, is_used in refused.items():
         if is_used:

@@ -847,16 +847,20 @@ class _Run(
         self.admitted_s[j], self.nth_of_gang[j] = self.now, self.n_placed
         self.n_placed += 1
         if self.exclusive[j]:  # it uses all of its machines
-            taken = [(self.capacity[m], self.components[j][k].slot) for m, k in places]
-            self.beyond[j] = [
-                sum(capacity[r] - slot[r] for capacity, slot in taken)
-                for r in range(len(self.total))
-            ]
+            self.beyond[j] = [0] * len(self.total)
+            for m, k in places:
+                self._count_beyond(j, m, k, 1)
         self._note_running(j)
         self._launch_gang(j)
         if self._is_elastic(j):
             self._start_unit(j)
         self._fill_held(j)
+
+    def _count_beyond(self, j, m, k, sign):
+        """Count what machine m has beyond a slot of exclusive gang j; no more, if sign is -1."""
+        slot = self.components[j][k].slot
+        beyond = [have - need for have, need in zip(self.capacity[m], slot, strict=True)]
+        self.beyond[j] = [n + sign * b for n, b in zip(self.beyond[j], beyond, strict=True)]
 
     def _fill_held(self, j):
         while self.idle[j]:

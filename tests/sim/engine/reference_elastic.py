@@ -181,6 +181,8 @@ class Stretching:
             machine, devices, k = self.idle[j].pop()
             self._release_devices(self.components[j][k].slot, machine, devices)
             self._acquire(j, self.components[j][k].slot, machine, -1)
+            if self.exclusive[j]:
+                self._count_beyond(j, machine, k, -1)
         self._set_width(j)
 
     def _grow(self, j):
@@ -193,6 +195,8 @@ class Stretching:
                     break
                 self.idle[j].append((m, self._acquire_devices(slot, m), 0))
                 self._acquire(j, slot, m, 1)
+                if self.exclusive[j]:
+                    self._count_beyond(j, m, 0, 1)
                 self._begin_place(j, len(self.idle[j]) - 1)
         if len(self.idle[j]) > n_before:
             self._set_width(j)

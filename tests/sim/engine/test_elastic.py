@@ -221,6 +221,18 @@ def test_a_run_goes_on_from_that_of_another_policy():
         sim.state_of(run([job()], changes=((4.0, 0, 4),), first=2), 5.0)
 
 
+def test_each_place_of_an_exclusive_job_takes_a_whole_machine():
+    # the cap counts all of a machine: 4 of 6 CPUs at first, and 6 with a third place
+    cluster = sim.Cluster.machines(4, cpu=2).with_limits([{"of": "cpu", "at_most": 6}], {})
+    small = {"submit_s": 1.0, "stages": [{"durations_s": [1.0], "demand": {"cpu": 1}}]}
+    jobs = [job(exclusive=True), small]
+    result = run(jobs, cluster, changes=((2.0, 0, 4), (4.0, 0, 1)), first=2)
+    assert result.stops["machine"].to_pylist() == [1, 2]
+    assert result.task_machine[4] == 2  # beside no exclusive place
+    # two places until 2, three until 4, then one: 4 + 6 of 32 place seconds, and the rest
+    assert result.job_finish.tolist() == [4 + (32 - 10), 2.0]
+
+
 BUSY = {"submit_s": 0.0, "stages": [{"durations_s": [3.0], "demand": {"cpu": 1}}]}
 """A job on the first machine until 3."""
 

@@ -167,8 +167,10 @@ def _note_whole(st, j):
     """Note what the machines of exclusive gang `j` have beyond its slots, which it uses as well."""
     whole = st.state_job_whole
     whole[j] = 0
+    is_unit = ELASTIC and is_elastic(st, j)
     for c in range(first_component(st, j), end_component(st, j)):
-        for i in range(st.w_slot0[c], st.w_slot0[c] + st.w_slot_size[c]):
+        size = st.state_job_places[j] if is_unit else st.w_slot_size[c]
+        for i in range(st.w_slot0[c], st.w_slot0[c] + size):
             for r in range(whole.shape[1]):
                 whole[j, r] += st.c_capacity[st.state_held_machine[i], r] - st.w_slot[c, r]
 

@@ -15,6 +15,7 @@ then in wider ones, up to the one that it requires, or anywhere.
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.caps import count_beyond
 from sim.engine.kernels.choosing.devices import release
 from sim.engine.kernels.components import add_idle, first_component, idle_slots
 from sim.engine.kernels.domains import look_into
@@ -42,7 +43,7 @@ from sim.engine.kernels.rigid.room import (
     slots_beside,
 )
 from sim.engine.kernels.service import accrue
-from sim.engine.kernels.state import BARRED, CONSTRAINED, MACHINE_CHOICE, NOW
+from sim.engine.kernels.state import BARRED, CONSTRAINED, EXCLUSIVES, MACHINE_CHOICE, NOW
 from sim.engine.kernels.stop_records import RESIZED
 
 
@@ -116,6 +117,7 @@ def _shrink(st, j):
         if CHOOSES and st.state_i[CONSTRAINED]:
             release(st, st.w_slot, c, machine, st.state_held_devices[entry])
         release_held(st, j, c, machine)
+        _count_beyond(st, j, c, machine, -1)
     if n_over > 0:
         _change_width(st, j)
 
@@ -159,10 +161,17 @@ def _take_more(st, j, n_left):
                 return 0
             i = idle_slots(st, j, c)
             hold_slot(st, j, c, i, machine)
+            _count_beyond(st, j, c, machine, 1)
             add_idle(st, j, c, 1)
             begin_place(st, j, i)
             n_left -= 1
     return n_left
+
+
+@inlined
+def _count_beyond(st, j, c, machine, sign):
+    if st.state_i[EXCLUSIVES] and st.w_job_exclusive[j]:
+        count_beyond(st, j, c, machine, sign)
 
 
 @part
