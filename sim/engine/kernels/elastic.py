@@ -13,8 +13,8 @@ from sim.base.jit import part
 from sim.engine.kernels.components import component_of, idle_slots
 from sim.engine.kernels.domains import note_crossing
 from sim.engine.kernels.features import CHOOSES, CLASS_SPEEDS, TOPOLOGY
-from sim.engine.kernels.speeds import speed_on
-from sim.engine.kernels.state import CONSTRAINED, LAUNCH, NOW, RECORD, STOPS
+from sim.engine.kernels.speeds import speed_of_place
+from sim.engine.kernels.state import CONSTRAINED, LAUNCH, NOW, RECORD, REMOTE, STOPS
 from sim.engine.kernels.stop_records import record_stop
 
 
@@ -48,9 +48,12 @@ def wanted_width(st, j):
 
 @part
 def pace_of(st, j):
-    """Return the pace of elastic job `j`, which runs, by its places."""
+    """Return the pace of elastic job `j`, which runs, by its places.
+
+    It goes at the least speed of these.
+    """
     width, pace = width_of(st, j), st.w_pace[st.w_job_pace0[j] + width_of(st, j)]
-    if CLASS_SPEEDS:
+    if CLASS_SPEEDS or st.state_i[REMOTE]:
         g = st.w_job_stage0[j]
         machine, entry = (
             st.state_slot_machine[st.state_job_unit[j]],
@@ -58,9 +61,10 @@ def pace_of(st, j):
         )
         if TOPOLOGY:
             note_crossing(st, j, machine, entry, entry + width - 1)
-        speed = speed_on(st, g, machine)
-        for i in range(entry, entry + width - 1):
-            speed = min(speed, speed_on(st, g, st.state_held_machine[i]))
+        speed = speed_of_place(st, g, 0, machine)
+        for i in range(1, width):
+            machine = st.state_held_machine[entry + i - 1]
+            speed = min(speed, speed_of_place(st, g, i, machine))
         pace *= speed
     return pace
 

@@ -24,15 +24,11 @@ def check_elastic(columns: Columns, cluster: Cluster, plan: Plan) -> None:
     """Refuse what does not run with elastic jobs."""
     if not has_elastic(columns):
         return
-    is_elastic = columns.job_width_min > 0
-    stage = columns.job_stage0[:-1][is_elastic]
-    remote = (columns.stage_home[stage] >= 0) & (columns.stage_remote_factor[stage] > 1)
     leaves_out = bool(plan.fit_resources) and not set(cluster.resources) <= {*plan.fit_resources}
     overbooks = plan.fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     refused = {
         "reservations": plan.reservations > 0,
         "periodic planning": plan.replan is not None,
-        "remote inputs": bool(remote.any()),
         "resources that are overbooked": not cluster.unit and (leaves_out or overbooks),
     }
     for mechanism, is_used in refused.items():

@@ -118,8 +118,12 @@ class Stretching:
         """Set the pace of job j by its places, which go at the speed of the slowest."""
         machines = [machine, *(m for m, *_ in self.idle[j])]
         self._note_crossing(j, [(m, 0) for m in machines])
-        speed = min(self._speed(self.job_stages[j][0], m) for m in machines)
-        self.pace[j] = self.curves[j][len(machines)] * speed
+        g, speeds = self.job_stages[j][0], []
+        for i, m in enumerate(machines):
+            is_remote = self._is_remote(self._first_row(j) + i, g, m)
+            factor = float(self.c.stage_remote_factor[g]) if is_remote else 1.0
+            speeds.append(self._speed(g, m) / factor)
+        self.pace[j] = self.curves[j][len(machines)] * min(speeds)
 
     def _first_row(self, j):
         return int(self.c.stage_task0[self.job_stages[j][0]])

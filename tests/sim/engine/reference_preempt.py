@@ -34,8 +34,7 @@ class Preempting:
         left -= self.kept_s[task]
         is_elastic = self._is_elastic(int(self.c.stage_job[g]))
         seconds = left / (1.0 if is_elastic else self._speed(g, machine))
-        home = self.c.stage_home[g] + task - self.c.stage_task0[g]
-        if self.c.stage_home[g] >= 0 and home % len(self.free) != machine:
+        if not is_elastic and self._is_remote(task, g, machine):
             seconds *= float(self.c.stage_remote_factor[g])
         return left, seconds
 

@@ -20,6 +20,7 @@ from tests.examples import COMPILED_WIDE, examples
 from tests.sim.engine.compared import compare
 from tests.sim.engine.outcome import run_kernel
 from tests.sim.engine.random_worlds import build, draw_with
+from tests.sim.engine.test_locality import placed
 
 pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="no wide variant has elastic jobs")
 
@@ -231,6 +232,18 @@ def test_each_place_of_an_exclusive_job_takes_a_whole_machine():
     assert result.task_machine[4] == 2  # beside no exclusive place
     # two places until 2, three until 4, then one: 4 + 6 of 32 place seconds, and the rest
     assert result.job_finish.tolist() == [4 + (32 - 10), 2.0]
+
+
+def test_a_job_goes_at_the_pace_of_a_place_away_from_its_input():
+    # the inputs of tasks 0 to 3 are on machines 0 to 3; another job has machine 2
+    other = {"submit_s": 0.0, "stages": [{"durations_s": [10.0], "demand": {"cpu": 1}}]}
+    workload = placed(sim.Workload.from_jobs([job(), other]), home=0, factor=2.0)
+    cluster = sim.Cluster.machines(4, cpu=1)
+    result = sim.simulate(workload, cluster, Widths(changes=((4.0, 0, 3),), first=2))
+    check_schedule(result)
+    assert result.task_machine[[0, 1, 2, 4]].tolist() == [0, 1, 3, 2]
+    # half of its speed, and from 4 on half of three quarters
+    assert result.job_finish.tolist() == [4 + 6 / 0.375, 20.0]
 
 
 BUSY = {"submit_s": 0.0, "stages": [{"durations_s": [3.0], "demand": {"cpu": 1}}]}

@@ -14,8 +14,8 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.elastic import tasks_with
 from sim.engine.kernels.faults.rates import remaining_s
 from sim.engine.kernels.features import CHECKPOINTS, CLASS_SPEEDS, ELASTIC
-from sim.engine.kernels.speeds import run_s, speed_on
-from sim.engine.kernels.state import FAILS, NOW, REMOTE
+from sim.engine.kernels.speeds import is_remote, run_s, speed_on
+from sim.engine.kernels.state import FAILS, NOW
 
 REQUEUE, CANCEL, SUSPEND = range(3)
 """Codes of ``p_job_when_preempted`` (`sim.engine.plan.preemption.WhenPreempted`)."""
@@ -75,10 +75,10 @@ def _on_machine(st, slot, seconds):
     """Return how long `seconds` at speed 1 take on the machine of `slot`."""
     task, g = st.state_slot_task[slot], st.state_slot_stage[slot]
     seconds = run_s(st, g, st.state_slot_machine[slot], seconds)
-    if st.state_i[REMOTE] and st.w_stage_home[g] >= 0:
-        home = (st.w_stage_home[g] + task - st.w_stage_task0[g]) % st.state_mach_free.shape[0]
-        if home != st.state_slot_machine[slot]:
-            seconds = seconds * st.w_stage_remote_factor[g]
+    if ELASTIC and st.w_job_width_min[st.w_stage_job[g]] > 0:
+        return seconds
+    if is_remote(st, g, task, st.state_slot_machine[slot]):
+        return seconds * st.w_stage_remote_factor[g]
     return seconds
 
 
