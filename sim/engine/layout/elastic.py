@@ -9,33 +9,27 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import I8, offsets
 from sim.base.errors import InputError
-from sim.engine.plan import Fit, Plan
+from sim.engine.plan import Plan
 from sim.workload.elastic import has_elastic, paces
 
 if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
     from sim.workload.columns import Columns
 
 NOT_ELASTIC = "not with elastic jobs"
 """Rule of the error where a mechanism does not run with elastic jobs."""
 
 
-def check_elastic(columns: Columns, cluster: Cluster, plan: Plan) -> None:
+def check_elastic(columns: Columns, plan: Plan) -> None:
     """Refuse what does not run with elastic jobs."""
     if not has_elastic(columns):
         return
-    leaves_out = bool(plan.fit_resources) and not set(cluster.resources) <= {*plan.fit_resources}
-    overbooks = plan.fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
-    refused = {
-        "reservations": plan.reservations > 0,
-        "periodic planning": plan.replan is not None,
-        "resources that are overbooked": not cluster.unit and (leaves_out or overbooks),
-    }
+    refused = {"reservations": plan.reservations > 0, "periodic planning": plan.replan is not None}
     for mechanism, is_used in refused.items():
         if is_used:
             raise InputError(
-                f"elastic jobs do not run with {mechanism}, which is not built; leave out either, "
-                "or make the jobs gangs of one width",
+                f"elastic jobs do not run with {mechanism}: both width and end of such a job may "
+                "change at any time, and there is no single width and end to promise room by; "
+                "take a policy without, or make the jobs gangs of one width (width_min: 0)",
                 rule=NOT_ELASTIC,
             )
 

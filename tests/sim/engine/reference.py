@@ -668,13 +668,14 @@ class _Run(
                 )
 
     def _rate(self, g, machine):
-        rate = 1.0
-        for r in self.fungible:
-            capacity = max(self.capacity[machine][r], 1)
-            demanded = self.capacity[machine][r] - self.free[machine][r]
+        rate, j = 1.0, int(self.c.stage_job[g])
+        machines = [machine, *(m for m, *_ in self.idle[j])] if self._is_elastic(j) else [machine]
+        for m, r in itertools.product(machines, self.fungible):
+            capacity = max(self.capacity[m][r], 1)
+            demanded = self.capacity[m][r] - self.free[m][r]
             if self.demand[g][r] > 0 and demanded > capacity:
                 rate = min(rate, capacity / demanded)
-        return rate * self.pace[int(self.c.stage_job[g])]
+        return rate * self.pace[j]
 
     def _acquire(self, j, demand, machine, sign):
         for r, amount in enumerate(demand):

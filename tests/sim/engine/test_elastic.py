@@ -14,7 +14,7 @@ from sim.bounds import bound_arrays
 from sim.check.broken import BrokenRuleError
 from sim.check.elastic import check_elastic
 from sim.check.schedule import check_schedule
-from sim.engine.plan import Event, Fit, Preemption, Right, Victims
+from sim.engine.plan import Event, Preemption, Replan, Right, Victims
 from sim.workload.elastic import least_work_shares, paces
 from tests.examples import COMPILED_WIDE, examples
 from tests.sim.engine.compared import compare
@@ -246,6 +246,28 @@ def test_a_job_goes_at_the_pace_of_a_place_away_from_its_input():
     assert result.job_finish.tolist() == [4 + 6 / 0.375, 20.0]
 
 
+def test_a_job_goes_at_the_least_rate_of_its_machines():
+    # memory decides what fits: from 2 on another job takes 4 of 4 CPUs beside one of the places
+    @dataclass(frozen=True)
+    class ByMemory(Widths):
+        name = "by_memory"
+
+        def prepare(self, world, plan):
+            plan.fit_resources = ("mem",)
+            return super().prepare(world, plan)
+
+    elastic, late = job(width=2), job(2.0, seconds=4.0, width=1)
+    elastic["stages"][0]["demand"] = {"cpu": 2, "mem": 2}
+    late["stages"][0]["demand"] = {"cpu": 4, "mem": 1}
+    first = {"submit_s": 1.0, "stages": [{"durations_s": [9.0], "demand": {"mem": 1}}]}
+    cluster = sim.Cluster.machines(2, cpu=4, mem=3, fungible=("cpu",))
+    workload = sim.Workload.from_jobs([elastic, first, late])
+    result = sim.simulate(workload, cluster, ByMemory())
+    assert result.task_machine.tolist() == [0, 1, 0, 1]
+    # both go at 4 / 6 of their speed, until that one is done
+    assert result.job_finish.tolist() == pytest.approx([8 + (8 - 2 - 4), 10.0, 2 + 4 * 6 / 4])
+
+
 BUSY = {"submit_s": 0.0, "stages": [{"durations_s": [3.0], "demand": {"cpu": 1}}]}
 """A job on the first machine until 3."""
 
@@ -370,18 +392,18 @@ class Refused(Policy):
     name = "refused"
 
     def prepare(self, world, plan):
+        plan.set_jobs(expected_s=10.0)
         if self.mechanism == "reservations":
-            plan.set_jobs(expected_s=10.0)
             plan.reservations = 1
         else:
-            plan.fit, plan.packing = Fit.PACK, type(plan.packing)(overbook=True)
+            plan.replan = Replan()
 
 
-@pytest.mark.parametrize("mechanism", ["reservations", "overbooked"])
+@pytest.mark.parametrize("mechanism", ["reservations", "periodic planning"])
 def test_what_does_not_run_with_elastic_jobs_says_so(mechanism):
-    cluster = sim.Cluster.machines(2, cpu=2, fungible=("cpu",))
-    with pytest.raises(InputError, match=f"elastic jobs do not run with .*{mechanism}"):
-        sim.simulate(sim.Workload.from_jobs([job()]), cluster, Refused(mechanism=mechanism))
+    workload, cluster = sim.Workload.from_jobs([job()]), sim.Cluster.machines(2, cpu=2)
+    with pytest.raises(InputError, match=f"elastic jobs do not run with {mechanism}: .*no single"):
+        sim.simulate(workload, cluster, Refused(mechanism=mechanism))
 
 
 def test_a_workload_is_the_same_from_its_files(tmp_path):

@@ -22,13 +22,12 @@ from sim.engine.kernels.domains import look_into
 from sim.engine.kernels.elastic import (
     begin_place,
     end_place,
+    go_on_later,
     is_elastic,
-    pace_of,
     tasks_with,
     wanted_width,
     width_of,
 )
-from sim.engine.kernels.faults.rates import go_on_later
 from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE, TOPOLOGY
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.jobs import RESIZE, emit, refresh_job
@@ -82,7 +81,7 @@ def start_unit(st, j):
     add_idle(st, j, c, -1)
     g, machine = st.w_job_stage0[j], st.state_held_machine[st.w_slot0[c] + follow]
     start_task(st, g, machine, True, tasks_with(st, g))
-    go_on_later(st, st.state_job_unit[j], st.state_f[NOW], pace_of(st, j))
+    go_on_later(st, j, st.state_f[NOW])
     for i in range(follow):
         begin_place(st, j, i)
 
@@ -180,8 +179,7 @@ def _change_width(st, j):
     if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
     st.state_job_running[j] = width_of(st, j)
-    time = st.state_f[NOW] + st.w_job_reconfigure[j]
-    go_on_later(st, st.state_job_unit[j], time, pace_of(st, j))
+    go_on_later(st, j, st.state_f[NOW] + st.w_job_reconfigure[j])
     refresh_job(st, j)
     emit(st, RESIZE, j)
 
