@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.check.broken import refuse
+from sim.cluster.domains import asked_levels
 from sim.cluster.speeds import class_speeds
 from sim.engine.record import Run
 from sim.workload.elastic import paces
@@ -26,7 +27,8 @@ def check_elastic(run: Run) -> None:
     Raises
     ------
     BrokenRuleError
-        If a job had less work than it takes, or fewer places than its least width.
+        If a job had less work than it takes, fewer places than its least width, or places in
+        several domains of the level that it requires.
     """
     columns, stopped = run.workload.columns, run.stopped
     start, finish = run.task_start, run.task_finish
@@ -39,6 +41,8 @@ def check_elastic(run: Run) -> None:
     if speed is not None:
         fastest *= np.maximum(speed.max(axis=1), 1.0)[columns.job_stage0[:-1]]
     lacks_s, is_narrow = np.zeros(len(done)), np.zeros(len(done), bool)
+    is_apart, required = np.zeros(len(done), bool), asked_levels(columns, run.cluster)[0]
+    assert run.task_machine is not None
     order = np.argsort(stopped.task, kind="stable")
     first_stop = np.searchsorted(stopped.task[order], columns.stage_task0[columns.job_stage0])
     for j in np.flatnonzero(done).tolist():
@@ -53,6 +57,13 @@ def check_elastic(run: Run) -> None:
         widths, lasts_s = width.sum(axis=1), np.diff(times)
         work_s, needs_s = float((pace[widths] * lasts_s).sum()), float(columns.stage_max_s[g])
         lacks_s[j] = needs_s - SLACK * (1 + needs_s + abs(float(times[-1]))) - fastest[j] * work_s
+        if required[j] >= 0:
+            machine = np.concatenate([run.task_machine[tasks], stopped.machine[stops]])
+            domain = run.cluster.topology.domain[required[j]][machine]
+            last = np.where(width, domain, -1).max(axis=1)
+            first = np.where(width, domain, np.iinfo(np.int32).max).min(axis=1)
+            is_apart[j] = bool((first < last).any())
         is_narrow[j] = bool(((widths > 0) & (widths < columns.job_width_min[j])).any())
     refuse(lacks_s > 0, lambda j: f"elastic job {j} is done, and lacks {lacks_s[j]:g} s of work")
+    refuse(is_apart, lambda j: f"elastic job {j} is in several domains of a level that it requires")
     refuse(is_narrow, lambda j: f"elastic job {j} has fewer places than its least width")

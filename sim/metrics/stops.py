@@ -81,10 +81,18 @@ def lost_s(run: Run, stopped: StoppedAttempts) -> F8:
     is_restart = np.isin(stopped.reason, [REASONS.index(reason) for reason in BEGIN_ANEW])
     if is_restart.any():
         row = np.arange(len(is_restart))  # by time
-        last_restart = np.full(run.workload.n_tasks, -1)
-        np.maximum.at(last_restart, stopped.task[is_restart], row[is_restart])
-        is_kept &= row > last_restart[stopped.task]
+        last_restart, unit = np.full(run.workload.n_tasks, -1), _units_of(run, stopped)
+        np.maximum.at(last_restart, unit[is_restart], row[is_restart])
+        is_kept &= row > last_restart[unit]
     return stopped.stop_s - stopped.start_s - np.where(is_kept, stopped.kept_s, 0.0)
+
+
+def _units_of(run: Run, stopped: StoppedAttempts) -> I4:
+    """Return the task whose work each stopped attempt is of: its own, or an elastic job's first."""
+    columns = run.workload.columns
+    stage = columns.stages_of(stopped.task)
+    is_elastic = columns.job_width_min[columns.stage_job[stage]] > 0
+    return np.where(is_elastic, columns.stage_task0[stage], stopped.task).astype(np.int32)
 
 
 def _jobs_of(run: Run, stopped: StoppedAttempts) -> I4:

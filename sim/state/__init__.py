@@ -66,8 +66,8 @@ def state_of(result: Result, now_s: float) -> State:
     ------
     InputError
         If starts lag behind placements in its cluster, as they would lag again; if a job that had
-        started is neither a gang of all of its tasks nor has one task, so that it
-        had no single start, or attempts of it were stopped.
+        started is neither a gang of all of its tasks nor elastic nor has one task, so that it
+        had no single start, or attempts of it were stopped, or its width changed.
     ValueError
         If the run has no records of tasks.
     """
@@ -81,21 +81,45 @@ def state_of(result: Result, now_s: float) -> State:
         )
     has_started = result.job_start <= now_s  # False for NaN
     is_whole = (columns.job_n_tasks == 1) | (columns.job_min_tasks == columns.job_n_tasks)
+    is_elastic = columns.job_width_min > 0
+    machine, has_grown = _places(result, now_s)
     stopped = np.zeros(len(has_started), bool)
     stopped[columns.stage_job[columns.stages_of(result.stopped.task.astype(np.int64))]] = True
     for wrong, reason in (
         (
-            has_started & ~is_whole,
+            has_started & ~is_whole & ~is_elastic,
             "its tasks start one by one; trace.gang=true starts them at once",
         ),
         (has_started & stopped, "an attempt of it was stopped, so that it ran at several times"),
+        (
+            has_started & has_grown,
+            "it is elastic, and its width changed, with the pace of its work",
+        ),
     ):
         if wrong.any():
             row = int(np.argmax(wrong))
             name = result.jobs["job_id"][row].as_py()
             raise InputError(f"job {name} has no single start to begin with: {reason}")
-    machine = np.zeros(columns.n_tasks, np.int32) if result.cluster.unit else result.task_machine
-    return State(now_s, np.where(has_started, result.job_start, np.nan), machine.astype(np.int32))
+    return State(now_s, np.where(has_started, result.job_start, np.nan), machine)
+
+
+def _places(result: Result, now_s: float) -> tuple[I4, Mask]:
+    """Return the machine of each task in a state, and flags of elastic jobs that have grown.
+
+    -1 for tasks of elastic jobs without a place.
+    """
+    columns, start, finish = result.workload.columns, result.task_start, result.task_finish
+    assert result.task_machine is not None
+    assert start is not None
+    assert finish is not None
+    job = columns.stage_job[columns.task_stage()]
+    is_elastic = columns.job_width_min[job] > 0
+    has_place = (start <= now_s) & ~(finish <= start)  # False, and True, for NaN
+    is_late = is_elastic & has_place & (start > result.job_start[job])
+    has_grown = np.zeros(len(columns.job_submit), bool)
+    has_grown[job[is_late]] = True
+    machine = np.zeros_like(result.task_machine) if result.cluster.unit else result.task_machine
+    return np.where(is_elastic & ~has_place, -1, machine).astype(np.int32), has_grown
 
 
 def recorded_state(workload: Workload, cluster: Cluster, moments_s: F8 | None = None) -> State:
@@ -133,12 +157,16 @@ def recorded_state(workload: Workload, cluster: Cluster, moments_s: F8 | None = 
 
 
 def _machines(workload: Workload, cluster: Cluster) -> tuple[I4, Mask]:
-    """Return the machine of each task, -1 if unknown, and flags of the jobs that have all."""
+    """Return the machine of each task, -1 if unknown, and flags of the jobs that have all.
+
+    An elastic job has as many places as the log counts tasks on its nodes.
+    """
     columns = workload.columns
     row = {name: i for i, name in enumerate(cluster.names) if name}
     lists = workload.stages[NODE_LIST].to_pylist()
     stage0, task0 = columns.job_stage0, columns.stage_task0[columns.job_stage0]
     n_tasks = columns.job_n_tasks
+    n_tasks = np.where(columns.job_width_min > 0, _widths(workload), n_tasks)
     start_s, finish_s = (column_or_default(workload.jobs, column) for column in RECORDED)
     is_known = ~np.isnan(start_s)
     machines: list[tuple[int, ...]] = []
@@ -171,6 +199,19 @@ def _machines(workload: Workload, cluster: Cluster) -> tuple[I4, Mask]:
         placed = np.repeat([*nodes], [*nodes.values()])[: n_tasks[j]]
         machine[task0[j] : task0[j] + len(placed)] = placed
     return machine, is_known
+
+
+def _widths(workload: Workload) -> I4:
+    """Return the tasks of each job that ran at once by its log; all where that names no number."""
+    columns = workload.columns
+    widths = columns.job_n_tasks.astype(np.int32)
+    if NODE_TASKS not in workload.stages.column_names:
+        return widths
+    texts = workload.stages[NODE_TASKS].to_pylist()
+    for j in np.flatnonzero(columns.job_width_min).tolist():
+        n = sum(node_tasks(texts[columns.job_stage0[j]] or "").values())
+        widths[j] = min(n, widths[j]) if n else widths[j]
+    return widths
 
 
 def _capacity(workload: Workload, cluster: Cluster) -> I8:

@@ -10,6 +10,7 @@ else changes with starts and ends. A job runs from its first start to its end.
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import CAPS
 from sim.engine.kernels.state import CAP_TICK, EXCLUSIVES, N_TICKING, NEXT_CHANGE, NOW
 
 RUNNING, HELD, SUBMITTED, AMOUNT, MINUTES = range(5)
@@ -163,6 +164,24 @@ def _lower_limit(st, j):
             used = st.state_job_used[j, st.c_group_resource[n]]
             st.state_group_used[n] -= used * (st.state_job_limit_left[j] - whole)
     st.state_job_limit_left[j] = whole
+
+
+@part
+def count_beyond(st, j, c, machine, sign):
+    """Count what `machine` has beyond a place of exclusive job `j`, which runs and takes it there.
+
+    If `sign` is -1, it gives the place back.
+    """
+    for r in range(st.state_job_whole.shape[1]):
+        st.state_job_whole[j, r] += sign * (st.c_capacity[machine, r] - st.w_slot[c, r])
+    if not CAPS:
+        return
+    for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
+        n = st.w_job_group[i]
+        if st.c_group_counts[n] == AMOUNT:
+            r = st.c_group_resource[n]
+            beyond = st.c_capacity[machine, r] - st.w_slot[c, r]
+            st.state_group_used[n] += sign * beyond
 
 
 @part

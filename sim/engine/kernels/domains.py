@@ -7,7 +7,7 @@ machines whose ``state_mach_within`` is 1 alone (`sim.engine.kernels.rigid.room`
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import part
-from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
+from sim.engine.kernels.components import is_heterogeneous
 from sim.engine.kernels.features import TOPOLOGY
 
 
@@ -50,13 +50,15 @@ def look_into(st, level, domain):
 
 
 @part
-def note_crossing(st, j):
-    """Note the factor of gang `j`, whose slots are held: of the widest level that it crosses."""
+def note_crossing(st, j, machine, first, end):
+    """Note the factor of gang `j`: of the widest level that it crosses.
+
+    One of its slots is on `machine`, the others are those of the entries [first, end).
+    """
     st.state_job_crossing[j] = 1.0
-    first, last = st.w_slot0[first_component(st, j)], end_component(st, j) - 1
     for level in range(len(st.c_crossing)):
-        home = st.c_domain[level, st.state_held_machine[first]]
-        for i in range(first, st.w_slot0[last] + st.w_slot_size[last]):
+        home = st.c_domain[level, machine]
+        for i in range(first, end):
             if st.c_domain[level, st.state_held_machine[i]] != home:
                 st.state_job_crossing[j] = st.c_crossing[level]
                 return

@@ -5,6 +5,9 @@ waits, and its machines have room for it; partitions, caps, shares and windows a
 policy places nothing before the scheduler begins (BEGINS). At a *moment* the run stops before
 anything is placed: the caller may let the policy place (TRIES), see what it starts, and take that
 back (`sim.engine.trials`).
+
+An elastic job has one place for each of its tasks with a machine, or its least width. Its width
+stays until the policy may place jobs.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -14,7 +17,8 @@ from sim.engine.kernels.buckets import is_waiting_gang, regroup
 from sim.engine.kernels.choosing.devices import n_by_devices
 from sim.engine.kernels.components import first_component
 from sim.engine.kernels.domains import is_searched
-from sim.engine.kernels.features import CHOOSES, GANGS, REPLANS, RESERVES, STRICT
+from sim.engine.kernels.elastic import is_elastic
+from sim.engine.kernels.features import CHOOSES, ELASTIC, GANGS, REPLANS, RESERVES, STRICT
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import demand_row
@@ -103,7 +107,21 @@ def _waits(st, j):
 @inlined
 def _n_slots(st, j):
     """Return the number of machines that job `j`, a gang or a single task, takes at once."""
-    return max(st.w_job_min_tasks[j], 1)
+    n = max(st.w_job_min_tasks[j], 1)
+    if ELASTIC and is_elastic(st, j):
+        g = st.w_job_stage0[j]
+        first, end = st.w_stage_task0[g] + n, st.w_stage_task0[g + 1]
+        while first < end and st.w_pin_machine[first] >= 0:
+            first += 1
+            n += 1
+    return n
+
+
+@inlined
+def _is_searched(st, j):
+    """Tell whether the slots of job `j` find room together: those of a gang of one width."""
+    is_one_width = not (ELASTIC and is_elastic(st, j))
+    return GANGS and is_waiting_gang(st, j) and is_one_width and is_searched(st, j)
 
 
 @inlined
@@ -114,7 +132,7 @@ def _fits(st, j):
     """
     first = st.w_stage_task0[st.w_job_stage0[j]]
     entry, end = first, first + _n_slots(st, j)
-    if GANGS and is_waiting_gang(st, j) and is_searched(st, j):
+    if _is_searched(st, j):
         return _fits_components(st, j, first, end)
     n_free = 0  # slots that may be on any machine
     while end - n_free > first and st.w_pin_machine[end - n_free - 1] < 0:
@@ -178,14 +196,27 @@ def _place(st, j):
     if RESERVES and st.state_i[RESERVATIONS] > 0:
         begin_reserved(st, j)
     if GANGS and is_waiting_gang(st, j):
-        if is_searched(st, j):
+        if _is_searched(st, j):
             admit_found(st, j)
         else:
-            for i in range(n):
-                machine = st.state_pin_machine[first + i]
-                hold_slot(st, j, first_component(st, j), n - 1 - i, machine)
+            _hold_slots(st, j, first, n)
             begin_gang(st, j)
         if not STRICT and not is_listed(st):
             regroup(st, j)
     else:
         start_task(st, st.state_job_ready_head[j], st.state_pin_machine[first], False, 1)
+
+
+@inlined
+def _hold_slots(st, j, first, n):
+    """Hold `n` slots of gang `j` on the machines from entry `first` on.
+
+    The first is at the end; the places of an elastic job that follow are in their order.
+    """
+    is_unit = ELASTIC and is_elastic(st, j)
+    for i in range(n):
+        machine = st.state_pin_machine[first + i]
+        entry = i - 1 if is_unit and i > 0 else n - 1 - i
+        hold_slot(st, j, first_component(st, j), entry, machine)
+    if is_unit:
+        st.state_job_places[j] = n

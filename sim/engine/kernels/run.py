@@ -24,6 +24,7 @@ from sim.engine.kernels.buckets import retry_job
 from sim.engine.kernels.caps import change_caps, next_change, update_limits
 from sim.engine.kernels.conserve import is_broken
 from sim.engine.kernels.dispatch import dispatch_strict
+from sim.engine.kernels.elastic import update_rates_by_places
 from sim.engine.kernels.faults.rates import advance_speed, collect_ended, drop_stale, update_rates
 from sim.engine.kernels.faults.restart import (
     attempt_fails,
@@ -152,7 +153,10 @@ def run(st, changed, n_changed):
             if REPLANS:
                 _count_idle(st)
         if VARIABLE_ENDS:
-            update_rates(st)
+            if ELASTIC:
+                update_rates_by_places(st)
+            else:
+                update_rates(st)
             drop_stale(st)
         if POOL:
             run_pool(st)
@@ -324,7 +328,7 @@ def _apply_changes(st, changed, n_changed):
         _apply_change(st, changed[i])
     if PREEMPTS and RUNS_ON:
         stop_outside(st, changed, n_changed)
-    if ELASTIC:
+    if ELASTIC and (not PINS or has_begun(st)):
         resize(st, changed, n_changed)
 
 

@@ -4,13 +4,15 @@ In this order, so that bits are defined: the duration, or the time until a faili
 divided by the speed; times the remote factor; then slow periods and the rates of overbooked
 machines (`sim.engine.kernels.faults.rates`). An elastic job, whose places may be on machines of
 several classes, goes at the least speed of these, as a part of its pace. The speed of a gang whose
-slots are in several domains is divided by its factor (`sim.engine.kernels.domains`).
+slots are in several domains is divided by its factor (`sim.engine.kernels.domains`). That of a
+place of an elastic job whose task has its input elsewhere is divided by the remote factor.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import part
 from sim.engine.kernels.features import CLASS_SPEEDS, ELASTIC, TOPOLOGY
+from sim.engine.kernels.state import REMOTE
 
 
 @part
@@ -35,3 +37,21 @@ def run_s(st, g, machine, seconds):
     if CLASS_SPEEDS:
         return seconds / speed_on(st, g, machine)
     return seconds
+
+
+@part
+def is_remote(st, g, task, machine):
+    """Tell whether the input of `task` of stage `g` is on another machine."""
+    if not st.state_i[REMOTE] or st.w_stage_home[g] < 0:
+        return False
+    home = (st.w_stage_home[g] + task - st.w_stage_task0[g]) % st.state_mach_free.shape[0]
+    return home != machine
+
+
+@part
+def speed_of_place(st, g, i, machine):
+    """Return the speed of the `i`-th place of the elastic job of stage `g`, on `machine`."""
+    speed = speed_on(st, g, machine)
+    if is_remote(st, g, st.w_stage_task0[g] + i, machine):
+        return speed / st.w_stage_remote_factor[g]
+    return speed

@@ -77,7 +77,7 @@ def lay_out(
 
     `shared`: features that it gets if they are its own and more, to share a compiled loop.
     """
-    check_elastic(columns, cluster, plan)
+    check_elastic(columns, plan)
     check_rigid(columns, cluster, plan)
     check_replan(plan)
     n_jobs, n_stages, n_tasks = len(columns.job_submit), len(columns.stage_job), columns.n_tasks

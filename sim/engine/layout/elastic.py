@@ -9,45 +9,27 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import I8, offsets
 from sim.base.errors import InputError
-from sim.cluster.exclusive import exclusive_jobs
-from sim.engine.plan import Fit, Plan
+from sim.engine.plan import Plan
 from sim.workload.elastic import has_elastic, paces
 
 if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
     from sim.workload.columns import Columns
 
 NOT_ELASTIC = "not with elastic jobs"
 """Rule of the error where a mechanism does not run with elastic jobs."""
 
 
-def check_elastic(columns: Columns, cluster: Cluster, plan: Plan) -> None:
-    """Refuse what has no meaning for elastic jobs yet."""
+def check_elastic(columns: Columns, plan: Plan) -> None:
+    """Refuse what does not run with elastic jobs."""
     if not has_elastic(columns):
         return
-    is_elastic = columns.job_width_min > 0
-    stage = columns.job_stage0[:-1][is_elastic]
-    fails = np.zeros(0, np.int64)
-    if len(columns.attempt_s):
-        tasks = np.flatnonzero(np.diff(columns.attempt0))
-        fails = columns.stages_of(tasks)
-    remote = (columns.stage_home[stage] >= 0) & (columns.stage_remote_factor[stage] > 1)
-    leaves_out = bool(plan.fit_resources) and not set(cluster.resources) <= {*plan.fit_resources}
-    overbooks = plan.fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
-    refused = {
-        "reservations": plan.reservations > 0,
-        "periodic planning": plan.replan is not None,
-        "a state in which the run begins": plan.pinned is not None,
-        "attempts of their tasks that fail": bool(np.isin(stage, fails).any()),
-        "remote inputs": bool(remote.any()),
-        "resources that are overbooked": not cluster.unit and (leaves_out or overbooks),
-        "whole machines": bool(exclusive_jobs(columns, cluster)[is_elastic].any()),
-    }
+    refused = {"reservations": plan.reservations > 0, "periodic planning": plan.replan is not None}
     for mechanism, is_used in refused.items():
         if is_used:
             raise InputError(
-                f"elastic jobs do not run with {mechanism}, which is not built; leave out either, "
-                "or make the jobs gangs of one width",
+                f"elastic jobs do not run with {mechanism}: both width and end of such a job may "
+                "change at any time, and there is no single width and end to promise room by; "
+                "take a policy without, or make the jobs gangs of one width (width_min: 0)",
                 rule=NOT_ELASTIC,
             )
 

@@ -34,7 +34,7 @@ def pin_fields(columns: Columns, plan: Plan, capacity: I8, unit: bool) -> dict[s
     jobs = np.flatnonzero(~np.isnan(state.placed_s))
     _check(columns, state, jobs, len(capacity))
     jobs = jobs[np.argsort(state.placed_s[jobs], kind="stable")].astype(np.int32)
-    machine = np.zeros_like(state.machine) if unit else state.machine
+    machine = np.minimum(state.machine, 0) if unit else state.machine
     job_of = np.repeat(np.arange(len(columns.job_submit)), columns.job_n_tasks)
     return {
         "w_pin_s": state.placed_s[jobs],
@@ -52,7 +52,7 @@ def _check(columns: Columns, state: State, jobs: I8, n_machines: int) -> None:
             f"tasks, not {state.placed_s.shape} and {state.machine.shape}"
         )
     n_gang, n = columns.job_min_tasks[jobs], columns.job_n_tasks[jobs]
-    loose = jobs[(n_gang != n) & (n > 1)]
+    loose = jobs[(n_gang != n) & (n > 1) & (columns.job_width_min[jobs] == 0)]
     if len(loose):
         raise InputError(
             f"the job in row {loose[0]} is in the state, and its tasks do not start together: set "

@@ -24,11 +24,13 @@ class State:
     begins_s : float
         Time from which on the policy places jobs, s; inf for never.
     placed_s : (J,) float64
-        Time at which each job is placed, s; NaN for those that are not pinned. Only gangs and jobs
-        of one task can be.
+        Time at which each job is placed, s; NaN for those that are not pinned. Only gangs, elastic
+        jobs and jobs of one task can be.
     machine : (T,) int32
         Machine of each task of these; 0 on a pool; -1 for any of the others of its gang, each of
-        which takes as many as fit, in order. The tasks of a gang may change places.
+        which takes as many as fit, in order. The tasks of a gang may change places. An elastic job
+        has as many places as its tasks have machines, its least width if these are fewer; its width
+        stays until `begins_s`.
     moments_s : (K,) float64
         Times at which placements are tried (`sim.engine.trials`), ascending, s.
     """

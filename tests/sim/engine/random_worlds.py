@@ -186,6 +186,12 @@ LEAN = (
     ("pins", "per class", "classes", "gangs"),
     ("pins", "preemption", "gangs"),
     ("pins", "outages", "hard queues"),
+    ("pins", "elastic"),
+    ("pins", "elastic", "pool", "callbacks"),
+    ("pins", "elastic", "callbacks", "skip"),
+    ("pins", "elastic", "devices", "one per node"),
+    ("pins", "elastic", "topology", "callbacks"),
+    ("pins", "elastic", "failures", "outages"),
     ("caps", "holds", "gangs"),
     ("hard queues", "reservations"),
     ("unequal slots", "planning", "preemption"),
@@ -242,6 +248,18 @@ LEAN = (
     ("elastic", "slow periods", "callbacks"),
     ("elastic", "one per node", "choice"),
     ("elastic", "checkpoints", "outages"),
+    ("elastic", "exclusive", "callbacks"),
+    ("elastic", "fungible", "callbacks"),
+    ("elastic", "pack", "fungible", "callbacks"),
+    ("elastic", "pack", "fungible", "gangs"),
+    ("elastic", "fungible", "speeds", "slow periods", "callbacks"),
+    ("elastic", "remote", "callbacks"),
+    ("elastic", "remote", "speeds", "topology", "callbacks"),
+    ("elastic", "remote", "failures", "checkpoints"),
+    ("elastic", "exclusive", "callbacks", "caps", "partitions"),
+    ("elastic", "exclusive", "pack", "callbacks"),
+    ("elastic", "failures", "callbacks"),
+    ("elastic", "failures", "checkpoints", "outages"),
     ("elastic", "unequal slots", "gangs"),
     ("elastic", "speeds", "choice"),
     ("requests", "gangs"),
@@ -283,6 +301,12 @@ LEAN = (
     ("topology", "gangs", "speeds", "choice"),
     ("topology", "gangs", "quotas"),
     ("topology", "gangs", "elastic"),
+    ("topology", "elastic", "callbacks"),
+    ("topology", "elastic", "callbacks", "skip"),
+    ("topology", "elastic", "choice", "devices"),
+    ("topology", "elastic", "one per node", "callbacks"),
+    ("topology", "elastic", "preemption"),
+    ("topology", "elastic", "caps", "speeds"),
     ("topology", "gangs", "pins"),
     ("topology", "reservations"),
     ("topology", "reservations", "choice", "devices"),
@@ -354,7 +378,7 @@ def _state(rng: np.random.Generator, jobs: list[World], cluster: World) -> World
         some = rng.integers(0, n_machines, n_tasks)
         some[1:][rng.random(n_tasks - 1) < 0.3] = -1  # on any of the others
         machine += some.tolist()
-        is_rigid = job.get("min_tasks", 0) == n_tasks or n_tasks == 1
+        is_rigid = job.get("min_tasks", 0) == n_tasks or n_tasks == 1 or "width_min" in job
         is_pinned = is_rigid and rng.random() < 0.6
         placed_s.append(job["submit_s"] + float(rng.choice([0, 0, 1.5])) if is_pinned else None)
     begins_s = float(rng.choice([0.0, 1.0, 3.0, 4.25]))
@@ -609,7 +633,7 @@ def _failures(rng: np.random.Generator, jobs: list[World]) -> World:
         for stage in job["stages"]:
             seconds = stage["durations_s"]
             first[stage["name"]] = range(task0, task0 + len(seconds))
-            for i, duration_s in enumerate(() if "width_min" in job else seconds):
+            for i, duration_s in enumerate(seconds):
                 read = [-1]
                 for parent, kind in stage["parents"].items():
                     read += first[parent] if kind == "barrier" else first[parent][i : i + 1]

@@ -237,7 +237,7 @@ class _Run(
             assert self.now < INF, "stuck"
             assert self.idle_ticks <= MAX_IDLE_TICKS, "stuck"
             for entry in sorted(e for e in self.running if e[0] <= self.now):
-                if self._failing_attempts(entry[1]):
+                if self._next_failure(entry[1], entry[2]):
                     self._fail_attempt(entry)
                 else:
                     self._end(entry)
@@ -321,7 +321,8 @@ class _Run(
         for j in changed if self.seen else []:
             self._recompute_remaining(j)
         self._stop_outside(changed)
-        self._resize(changed)
+        if self._has_begun():
+            self._resize(changed)
         self.timer = self.plan.timer_s
 
     def _recompute_remaining(self, j):
@@ -554,7 +555,8 @@ class _Run(
         self.running.remove(entry)
         rows = self._rows_with(task, g)
         if self._is_elastic(j):
-            self._stop_places(j, start, reason, kept_s)
+            place_reason = "gang stopped" if reason == "failed" else reason
+            self._stop_places(j, start, place_reason, kept_s)
         self.view["stage_started"][g] -= len(rows)
         for row in rows:
             self.task_started[row] = False
@@ -579,18 +581,22 @@ class _Run(
 
     # ---- failures, and outputs that are lost
 
-    def _failing_attempts(self, task):
-        """List the next attempts of a task that fail: (after s, the task whose output is lost)."""
-        c = self.c
-        if len(c.attempt_s) == 0:
-            return []
-        rows = range(c.attempt0[task] + self.failed[task], c.attempt0[task + 1])
-        return [(float(c.attempt_s[i]), int(c.attempt_lost[i])) for i in rows]
+    def _next_failure(self, task, g):
+        """Return how the attempt of a task of stage g fails, None if it does not.
+
+        After how long, which task fails, and the task whose output is lost. An elastic job fails
+        with the first of its tasks that do.
+        """
+        c, failures = self.c, []
+        for row in self._rows_with(task, g) if len(c.attempt_s) else []:
+            rest = range(c.attempt0[row] + self.failed[row], c.attempt0[row + 1])
+            failures += [(float(c.attempt_s[i]), row, int(c.attempt_lost[i])) for i in rest[:1]]
+        return min(failures, default=None)
 
     def _fail_attempt(self, entry):
         task = entry[1]
-        _, lost = self._failing_attempts(task)[0]
-        self.failed[task] += 1
+        _, failing, lost = self._next_failure(task, entry[2])
+        self.failed[failing] += 1
         self._stop_task(entry, "failed" if lost < 0 else "input lost")
         if lost < 0:
             return
@@ -662,13 +668,14 @@ class _Run(
                 )
 
     def _rate(self, g, machine):
-        rate = 1.0
-        for r in self.fungible:
-            capacity = max(self.capacity[machine][r], 1)
-            demanded = self.capacity[machine][r] - self.free[machine][r]
+        rate, j = 1.0, int(self.c.stage_job[g])
+        machines = [machine, *(m for m, *_ in self.idle[j])] if self._is_elastic(j) else [machine]
+        for m, r in itertools.product(machines, self.fungible):
+            capacity = max(self.capacity[m][r], 1)
+            demanded = self.capacity[m][r] - self.free[m][r]
             if self.demand[g][r] > 0 and demanded > capacity:
                 rate = min(rate, capacity / demanded)
-        return rate * self.pace[int(self.c.stage_job[g])]
+        return rate * self.pace[j]
 
     def _acquire(self, j, demand, machine, sign):
         for r, amount in enumerate(demand):
@@ -841,16 +848,20 @@ class _Run(
         self.admitted_s[j], self.nth_of_gang[j] = self.now, self.n_placed
         self.n_placed += 1
         if self.exclusive[j]:  # it uses all of its machines
-            taken = [(self.capacity[m], self.components[j][k].slot) for m, k in places]
-            self.beyond[j] = [
-                sum(capacity[r] - slot[r] for capacity, slot in taken)
-                for r in range(len(self.total))
-            ]
+            self.beyond[j] = [0] * len(self.total)
+            for m, k in places:
+                self._count_beyond(j, m, k, 1)
         self._note_running(j)
         self._launch_gang(j)
         if self._is_elastic(j):
             self._start_unit(j)
         self._fill_held(j)
+
+    def _count_beyond(self, j, m, k, sign):
+        """Count what machine m has beyond a slot of exclusive gang j; no more, if sign is -1."""
+        slot = self.components[j][k].slot
+        beyond = [have - need for have, need in zip(self.capacity[m], slot, strict=True)]
+        self.beyond[j] = [n + sign * b for n, b in zip(self.beyond[j], beyond, strict=True)]
 
     def _fill_held(self, j):
         while self.idle[j]:

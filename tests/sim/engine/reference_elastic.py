@@ -68,12 +68,41 @@ class Stretching:
         low, slot = int(self.c.job_width_min[j]), self.components[j][0].slot
         if not self._within_cap(j, self._total(j), 1):
             return None
-        machines = self._machines_in_order(j, barred)[: self._wanted_width(j)]
+        outside = self._outside(j, barred)
+        machines = self._machines_in_order(j, {*barred, *outside})[: self._wanted_width(j)]
         if len(machines) < low:
             return None
         while len(machines) > low and not self._within_cap(j, slot, len(machines)):
             machines.pop()
         return [(m, 0) for m in machines]
+
+    def _outside(self, j, barred):
+        """Return the machines outside the domains in which job j starts."""
+        required, narrowest = self._levels_of(j)
+        if narrowest < 0:
+            return set()
+        machines, width = range(len(self.free)), self._wanted_width(j)
+        count = [0 if m in barred else self._slots_on(j, 0, m) for m in machines]
+        count = [min(n, self.components[j][0].size) for n in count]
+
+        def domains(level):
+            domain = self.topology.domain[level].tolist()
+            return domain, [
+                (sum(count[m] for m in machines if domain[m] == d), d) for d in {*domain}
+            ]
+
+        for level in range(narrowest, max(required, 0) - 1, -1):
+            domain, rooms = domains(level)
+            if any(n >= width for n, _ in rooms):
+                home = min((n, d) for n, d in rooms if n >= width)[1]
+                return {m for m in machines if domain[m] != home}
+        domain, rooms = domains(narrowest if required < 0 else required)
+        within, total = set(), 0
+        for n, d in sorted(rooms, key=lambda row: (-row[0], row[1])):
+            if n > 0 and total < width and (required < 0 or not within):
+                within.add(d)
+                total += n
+        return {m for m in machines if domain[m] not in within}
 
     def _start_unit(self, j):
         """Start elastic job j, whose places are idle slots: the first at the end."""
@@ -88,8 +117,13 @@ class Stretching:
     def _set_pace(self, j, machine):
         """Set the pace of job j by its places, which go at the speed of the slowest."""
         machines = [machine, *(m for m, *_ in self.idle[j])]
-        speed = min(self._speed(self.job_stages[j][0], m) for m in machines)
-        self.pace[j] = self.curves[j][len(machines)] * speed
+        self._note_crossing(j, [(m, 0) for m in machines])
+        g, speeds = self.job_stages[j][0], []
+        for i, m in enumerate(machines):
+            is_remote = self._is_remote(self._first_row(j) + i, g, m)
+            factor = float(self.c.stage_remote_factor[g]) if is_remote else 1.0
+            speeds.append(self._speed(g, m) / factor)
+        self.pace[j] = self.curves[j][len(machines)] * min(speeds)
 
     def _first_row(self, j):
         return int(self.c.stage_task0[self.job_stages[j][0]])
@@ -151,20 +185,35 @@ class Stretching:
             machine, devices, k = self.idle[j].pop()
             self._release_devices(self.components[j][k].slot, machine, devices)
             self._acquire(j, self.components[j][k].slot, machine, -1)
+            if self.exclusive[j]:
+                self._count_beyond(j, machine, k, -1)
         self._set_width(j)
 
     def _grow(self, j):
         slot, n_before = self.components[j][0].slot, len(self.idle[j])
-        machines = self._machines_in_order(j)
-        n_more = self._wanted_width(j) - int(self.view["running"][j])
-        for m in machines[: max(n_more, 0)]:
-            if not self._within_cap(j, slot, 1):
-                break
-            self.idle[j].append((m, self._acquire_devices(slot, m), 0))
-            self._acquire(j, slot, m, 1)
-            self._begin_place(j, len(self.idle[j]) - 1)
+        for outside in self._rings(j):
+            machines = self._machines_in_order(j, outside)
+            n_more = self._wanted_width(j) - len(self.idle[j]) - 1
+            for m in machines[: max(n_more, 0)]:
+                if not self._within_cap(j, slot, 1):
+                    break
+                self.idle[j].append((m, self._acquire_devices(slot, m), 0))
+                self._acquire(j, slot, m, 1)
+                if self.exclusive[j]:
+                    self._count_beyond(j, m, 0, 1)
+                self._begin_place(j, len(self.idle[j]) - 1)
         if len(self.idle[j]) > n_before:
             self._set_width(j)
+
+    def _rings(self, j):
+        """Yield the machines outside of where job j grows: narrow domains come before wide ones."""
+        required, narrowest = self._levels_of(j)
+        home = next(m for _, _, g, m, _, _ in self.running if self.c.stage_job[g] == j)
+        for level in range(narrowest, max(required, 0) - 1, -1):
+            domain = self.topology.domain[level].tolist()
+            yield {m for m in range(len(domain)) if domain[m] != domain[home]}
+        if required < 0:
+            yield set()
 
     def _set_width(self, j):
         """Let job j, whose places have changed, run at another pace after it stood still."""

@@ -42,11 +42,18 @@ class Pinning:
         self.pins = left
 
     def _pinned_to(self, j):
-        """Return the machines of job j; -1 for any of them."""
+        """Return the machines of job j; -1 for any of them.
+
+        Of an elastic job those of its tasks that have one, up to its least width with -1.
+        """
         first = int(self.c.stage_task0[self.job_stages[j][0]])
         n = sum(self.size[g] for g in self.job_stages[j])
         machines = self.plan.pinned.machine[first : first + n].tolist()
-        return [0 if self.unit else m for m in machines]
+        machines = [min(m, 0) if self.unit else m for m in machines]
+        if self._is_elastic(j):
+            known = [m for m in machines if m >= 0]
+            machines = known + [-1] * (int(self.c.job_width_min[j]) - len(known))
+        return machines
 
     def _fit_pinned(self, j):
         """Return the machine of each slot of job j, None if they do not fit there."""
@@ -57,7 +64,8 @@ class Pinning:
             slot = self.demand[next(g for g in self.job_stages[j] if self._ready(g))]
         asked_for = Counter(self._pinned_to(j))
         n_free, machines = asked_for.pop(-1, 0), []
-        if self._is_waiting_gang(j) and self._is_searched(j):
+        is_one_width = self._is_waiting_gang(j) and not self._is_elastic(j)
+        if is_one_width and self._is_searched(j):
             limits = {m: math.inf if n_free else n for m, n in asked_for.items()}
             return self._place_components(j, (), Machine.FIRST, limits)
         for m, n in sorted(asked_for.items()):

@@ -29,13 +29,12 @@ class Preempting:
     def _work_s(self, task, g, machine):
         """Return what is left of the attempt at its begin: at speed 1, and on the machine."""
         left = float(self.c.task_duration[task])
-        if self._failing_attempts(task):
-            left = self._failing_attempts(task)[0][0]
+        if self._next_failure(task, g):
+            left = self._next_failure(task, g)[0]
         left -= self.kept_s[task]
         is_elastic = self._is_elastic(int(self.c.stage_job[g]))
         seconds = left / (1.0 if is_elastic else self._speed(g, machine))
-        home = self.c.stage_home[g] + task - self.c.stage_task0[g]
-        if self.c.stage_home[g] >= 0 and home % len(self.free) != machine:
+        if not is_elastic and self._is_remote(task, g, machine):
             seconds *= float(self.c.stage_remote_factor[g])
         return left, seconds
 

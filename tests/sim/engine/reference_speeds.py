@@ -18,6 +18,11 @@ class Speeds:
         speed = 1.0 if self._is_elastic(int(self.c.stage_job[g])) else self._speed(g, machine)
         return float(self.c.task_duration[task]) / speed
 
+    def _is_remote(self, task, g, machine):
+        """Tell whether the input of a task of stage g is on another machine."""
+        home = self.c.stage_home[g] + task - self.c.stage_task0[g]
+        return bool(self.c.stage_home[g] >= 0 and home % len(self.free) != machine)
+
     def _has_speeds(self):
         """Tell whether some stage has another speed than 1 on a class of the cluster."""
         stages = range(len(self.size))

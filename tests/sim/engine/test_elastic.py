@@ -14,12 +14,13 @@ from sim.bounds import bound_arrays
 from sim.check.broken import BrokenRuleError
 from sim.check.elastic import check_elastic
 from sim.check.schedule import check_schedule
-from sim.engine.plan import Event, Fit, Preemption, Right, Victims
+from sim.engine.plan import Event, Preemption, Replan, Right, Victims
 from sim.workload.elastic import least_work_shares, paces
 from tests.examples import COMPILED_WIDE, examples
 from tests.sim.engine.compared import compare
 from tests.sim.engine.outcome import run_kernel
 from tests.sim.engine.random_worlds import build, draw_with
+from tests.sim.engine.test_locality import placed
 
 pytestmark = pytest.mark.skipif(COMPILED_WIDE, reason="no wide variant has elastic jobs")
 
@@ -143,6 +144,173 @@ def test_a_lost_machine_stops_the_job_as_a_whole():
     assert sorted(result.stops["reason"].to_pylist()) == ["gang stopped"] * 4
 
 
+def failing(jobs, tasks, after_s, **policy):
+    """Run jobs of which an attempt of each of some tasks fails after some seconds."""
+    rows = {"task": tasks, "after_s": after_s, "lost": [-1] * len(tasks)}
+    workload = sim.Workload.from_jobs(jobs).with_failures(rows)
+    result = sim.simulate(workload, sim.Cluster.slots(4), Widths(**policy))
+    check_schedule(result)
+    return result
+
+
+def test_a_failing_attempt_stops_the_job_as_a_whole():
+    # in two of four places: the attempt of task 3 ends after 3 s of work, that of task 2 after 6
+    result = failing([job()], [2, 3], [6.0, 3.0], first=2)
+    assert result.job_finish.tolist() == [6.0 + 12.0 + 16.0]
+    stops = [(row["stop_s"], row["task"], row["reason"]) for row in result.stops.to_pylist()]
+    first, second = (6.0, 0, "failed"), (18.0, 0, "failed")
+    assert stops == [first, (6.0, 1, "gang stopped"), second, (18.0, 1, "gang stopped")]
+    assert result.metrics["stops_mean"] == 2.0
+    assert result.metrics["work_lost_mean_s"] == 2 * 6.0 + 2 * 12.0
+
+
+def test_an_elastic_job_of_one_width_fails_as_a_gang_of_like_tasks():
+    ends = []
+    for name in ("width_min", "min_tasks"):
+        like = {"submit_s": 0.0, name: 4, "stages": job()["stages"]}
+        ends += failing([like], [1, 1, 3], [2.0, 5.0, 4.0]).job_finish.tolist()
+    assert ends == [2.0 + 4.0 + 5.0 + 8.0] * 2
+
+
+def test_work_before_a_change_of_width_is_lost_with_the_attempt():
+    # 2 s at 1, 8 s at 1/4 until 4 s are done; then all 8 s at 1/4
+    result = failing([job()], [0], [4.0], changes=((2.0, 0, 1),))
+    assert result.job_finish.tolist() == [10.0 + 32.0]
+    assert [row["reason"] for row in result.stops.to_pylist()] == ["resized"] * 3 + ["failed"]
+    assert result.metrics["work_lost_mean_s"] == 3 * 2.0 + 10.0
+
+
+def near(jobs, size, changes=(), first=None):
+    """Run jobs on six machines of one CPU in racks; a job that is in two racks is half as fast."""
+    levels = {"levels": {"rack": {"size": size, "factor": 2.0}}}
+    cluster = sim.Cluster.machines(6, cpu=1).with_topology(levels)
+    return run(jobs, cluster, changes=changes, first=first)
+
+
+def test_a_run_begins_with_a_job_at_its_present_width():
+    # in two of four places since 0; the policy may place, and change widths, from 2 on
+    jobs = [job(), job(seconds=4.0, width=2, low=2)]
+    state = sim.State(2.0, np.array([0.0, np.nan]), np.array([0, 0, -1, -1, 0, 0], np.int32))
+    policy = Widths(changes=((1.0, 0, 4), (4.0, 0, 3), (6.0, 0, 4)))
+    workload = sim.Workload.from_jobs(jobs)
+    result = sim.simulate(workload, sim.Cluster.slots(4), policy, state=state)
+    check_schedule(result)
+    assert result.job_start.tolist() == [0.0, 2.0]
+    # half of its speed until the other is done, at 6
+    assert result.job_finish.tolist() == [6.0 + 5.0, 6.0]
+
+
+def test_a_state_names_fewer_machines_than_the_least_width():
+    cluster = sim.Cluster.machines(2, cpu=4)
+    state = sim.State(1.0, np.array([0.0]), np.array([1, -1, -1, -1], np.int32))
+    workload = sim.Workload.from_jobs([job(low=3)])
+    result = sim.simulate(workload, cluster, Widths(), state=state)
+    assert result.task_machine[:3].tolist() == [1, 1, 1]
+    assert result.job_finish.tolist() == [8 / 0.75]
+
+
+def test_a_run_goes_on_from_that_of_another_policy():
+    result = run([job(), job(1.0, width=2)], first=2)
+    state = sim.state_of(result, 3.0)
+    assert state.machine.tolist() == [0, 0, -1, -1, 0, 0]
+    other = sim.simulate(
+        result.workload, result.cluster, Widths(changes=((8.0, 0, 4),)), state=state
+    )
+    # at 8 the other two places are in use until 9, so that it keeps its width
+    assert other.job_finish.tolist() == [16.0, 9.0]
+    with pytest.raises(InputError, match="its width changed"):
+        sim.state_of(run([job()], changes=((4.0, 0, 4),), first=2), 5.0)
+
+
+def test_each_place_of_an_exclusive_job_takes_a_whole_machine():
+    # the cap counts all of a machine: 4 of 6 CPUs at first, and 6 with a third place
+    cluster = sim.Cluster.machines(4, cpu=2).with_limits([{"of": "cpu", "at_most": 6}], {})
+    small = {"submit_s": 1.0, "stages": [{"durations_s": [1.0], "demand": {"cpu": 1}}]}
+    jobs = [job(exclusive=True), small]
+    result = run(jobs, cluster, changes=((2.0, 0, 4), (4.0, 0, 1)), first=2)
+    assert result.stops["machine"].to_pylist() == [1, 2]
+    assert result.task_machine[4] == 2  # beside no exclusive place
+    # two places until 2, three until 4, then one: 4 + 6 of 32 place seconds, and the rest
+    assert result.job_finish.tolist() == [4 + (32 - 10), 2.0]
+
+
+def test_a_job_goes_at_the_pace_of_a_place_away_from_its_input():
+    # the inputs of tasks 0 to 3 are on machines 0 to 3; another job has machine 2
+    other = {"submit_s": 0.0, "stages": [{"durations_s": [10.0], "demand": {"cpu": 1}}]}
+    workload = placed(sim.Workload.from_jobs([job(), other]), home=0, factor=2.0)
+    cluster = sim.Cluster.machines(4, cpu=1)
+    result = sim.simulate(workload, cluster, Widths(changes=((4.0, 0, 3),), first=2))
+    check_schedule(result)
+    assert result.task_machine[[0, 1, 2, 4]].tolist() == [0, 1, 3, 2]
+    # half of its speed, and from 4 on half of three quarters
+    assert result.job_finish.tolist() == [4 + 6 / 0.375, 20.0]
+
+
+def test_a_job_goes_at_the_least_rate_of_its_machines():
+    # memory decides what fits: from 2 on another job takes 4 of 4 CPUs beside one of the places
+    @dataclass(frozen=True)
+    class ByMemory(Widths):
+        name = "by_memory"
+
+        def prepare(self, world, plan):
+            plan.fit_resources = ("mem",)
+            return super().prepare(world, plan)
+
+    elastic, late = job(width=2), job(2.0, seconds=4.0, width=1)
+    elastic["stages"][0]["demand"] = {"cpu": 2, "mem": 2}
+    late["stages"][0]["demand"] = {"cpu": 4, "mem": 1}
+    first = {"submit_s": 1.0, "stages": [{"durations_s": [9.0], "demand": {"mem": 1}}]}
+    cluster = sim.Cluster.machines(2, cpu=4, mem=3, fungible=("cpu",))
+    workload = sim.Workload.from_jobs([elastic, first, late])
+    result = sim.simulate(workload, cluster, ByMemory())
+    assert result.task_machine.tolist() == [0, 1, 0, 1]
+    # both go at 4 / 6 of their speed, until that one is done
+    assert result.job_finish.tolist() == pytest.approx([8 + (8 - 2 - 4), 10.0, 2 + 4 * 6 / 4])
+
+
+BUSY = {"submit_s": 0.0, "stages": [{"durations_s": [3.0], "demand": {"cpu": 1}}]}
+"""A job on the first machine until 3."""
+
+
+def test_a_job_that_requires_a_rack_starts_narrower_in_the_one_with_most_room():
+    # of racks of two and three free machines it takes that with three, until the other is free
+    result = near([BUSY, job(topology_required="rack")], 3, changes=((4.0, 1, 4),))
+    assert result.task_machine[1:4].tolist() == [3, 4, 5]
+    assert result.job_finish[1] == 8 / 0.75
+
+
+def test_a_job_that_prefers_a_rack_starts_as_wide_as_it_can_in_the_fewest():
+    result = near([BUSY, job(topology_preferred="rack")], 3)
+    assert result.task_machine[1:].tolist() == [1, 2, 3, 4]
+    assert result.job_finish[1] == 16.0
+
+
+def test_a_job_starts_in_the_rack_with_the_least_room_that_holds_its_width():
+    result = near([BUSY, job(topology_preferred="rack")], 3, first=2)
+    assert result.task_machine[1:3].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("level", "machines", "finish_s"),
+    # a quarter, from 4 on a half of its speed; or two and three places at half of their speed
+    [("required", [1, 0], 4 + 7 / 0.5), ("preferred", [1, 2, 0], 4 + 7 / 0.375)],
+)
+def test_a_job_grows_near_its_first_place(level, machines, finish_s):
+    changes = ((2.0, 1, 2), (4.0, 1, 3))
+    result = near([BUSY, job(**{f"topology_{level}": "rack"})], 2, changes=changes, first=1)
+    assert result.task_machine[1 : 1 + len(machines)].tolist() == machines
+    assert result.job_finish[1] == pytest.approx(finish_s)
+
+
+def test_the_check_sees_a_job_in_several_racks():
+    result = near([job(topology_required="rack", width=2)], 2)
+    check_elastic(result)
+    apart = Changed(result, result.task_finish)
+    apart.task_machine = np.array([0, 3], np.int32)
+    with pytest.raises(BrokenRuleError, match="several domains"):
+        check_elastic(apart)
+
+
 def test_attained_service_is_by_width():
     @dataclass(frozen=True)
     class Service(Policy):
@@ -224,18 +392,18 @@ class Refused(Policy):
     name = "refused"
 
     def prepare(self, world, plan):
+        plan.set_jobs(expected_s=10.0)
         if self.mechanism == "reservations":
-            plan.set_jobs(expected_s=10.0)
             plan.reservations = 1
         else:
-            plan.fit, plan.packing = Fit.PACK, type(plan.packing)(overbook=True)
+            plan.replan = Replan()
 
 
-@pytest.mark.parametrize("mechanism", ["reservations", "overbooked"])
+@pytest.mark.parametrize("mechanism", ["reservations", "periodic planning"])
 def test_what_does_not_run_with_elastic_jobs_says_so(mechanism):
-    cluster = sim.Cluster.machines(2, cpu=2, fungible=("cpu",))
-    with pytest.raises(InputError, match=f"elastic jobs do not run with .*{mechanism}"):
-        sim.simulate(sim.Workload.from_jobs([job()]), cluster, Refused(mechanism=mechanism))
+    workload, cluster = sim.Workload.from_jobs([job()]), sim.Cluster.machines(2, cpu=2)
+    with pytest.raises(InputError, match=f"elastic jobs do not run with {mechanism}: .*no single"):
+        sim.simulate(workload, cluster, Refused(mechanism=mechanism))
 
 
 def test_a_workload_is_the_same_from_its_files(tmp_path):

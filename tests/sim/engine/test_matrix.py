@@ -26,7 +26,7 @@ OTHERS = (
     *("dependencies", "begin times", "singletons", "evictions", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive"),
     *("drains", "known outages", "reserved machines", "unequal slots", "elastic"),
-    "selected classes",
+    *("selected classes", "topology", "pins"),
 )
 
 REFUSED = {
@@ -64,9 +64,10 @@ def runs(pair, tries=25):
     """Tell whether some world with the pair runs; the sentences of those that were refused."""
     reasons = []
     for number in range(tries):
-        world = draw_with(np.random.default_rng([56, number]), {*pair} - {"strict"})
+        on = {*pair} - {"strict"} | ({"gangs"} if "topology" in pair else set())
+        world = draw_with(np.random.default_rng([56, number]), on)
         has_gang = any(job.get("min_tasks") for job in world["jobs"])
-        if {"gangs", "unequal slots"} & {*pair} and not has_gang:
+        if {"gangs", "unequal slots", "topology"} & {*pair} and not has_gang:
             continue
         if "elastic" in pair and not any("width_min" in job for job in world["jobs"]):
             continue

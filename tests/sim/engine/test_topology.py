@@ -123,9 +123,8 @@ def test_what_can_not_be_is_refused():
             sim.Cluster.machines(2, cpu=2),
             policies.build("fifo"),
         )
-    elastic = gang(4, required="rack", width_min=2)
-    with pytest.raises(InputError, match="is elastic and asks for one domain of the level 'rack'"):
-        run([elastic | {"min_tasks": 2}])
+    with pytest.raises(InputError, match=r"its 5 slots are in one rack, and the"):
+        run([gang(6, required="rack", width_min=5) | {"min_tasks": 5}])
 
 
 def test_components_of_a_gang_share_a_domain():

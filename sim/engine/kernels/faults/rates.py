@@ -3,11 +3,11 @@
 In a slow period everything runs at a speed that changes at times known beforehand. On an overbooked
 machine, tasks that demand an overbooked resource run slower. Its fungible resource r of capacity C,
 of which its tasks hold D > C, lets each task that demands it run at C / D of its speed; a task goes
-at the least of its resources' rates. So the real use of r stays within C. Rates are updated once an
-instant, after placement, on the machines where something was acquired or released. A task that will
-end earlier than its entry in the heap of ends says gets a new one; the old one is stale, and
-dropped when it comes up. One that will end later keeps its entry, which is postponed when it comes
-up.
+at the least of its resources' rates, and an elastic job at the least rate of its places. So the
+real use of r stays within C. Rates are updated once an instant, after placement, on the machines
+where something was acquired or released. A task that will end earlier than its entry in the heap of
+ends says gets a new one; the old one is stale, and dropped when it comes up. One that will end
+later keeps its entry, which is postponed when it comes up.
 """
 
 from sim.base.jit import inlined, part
@@ -72,8 +72,8 @@ def begin_task(st, slot, start, duration):
     st.state_mach_slot[machine] = slot
     st.state_slot_left[slot] = duration
     st.state_slot_since[slot] = start
-    st.state_slot_rate[slot] = _rate(st, st.state_slot_stage[slot], machine)
-    _expect(st, slot)
+    st.state_slot_rate[slot] = rate_on(st, st.state_slot_stage[slot], machine)
+    expect_end(st, slot)
 
 
 @part
@@ -101,17 +101,22 @@ def update_rates(st):
     for i in range(st.state_i[N_TOUCHED]):
         machine = st.state_touched[i]
         st.state_mach_touched[machine] = 0
-        if not _rates_changed(st, machine):
+        if not rates_changed(st, machine):
             continue
         slot = st.state_mach_slot[machine]
         while slot >= 0:
-            rate = _rate(st, st.state_slot_stage[slot], machine)
-            if rate != st.state_slot_rate[slot]:
-                st.state_slot_left[slot] = remaining_s(st, slot)
-                st.state_slot_rate[slot] = rate
-                _expect(st, slot)
+            set_rate(st, slot, rate_on(st, st.state_slot_stage[slot], machine))
             slot = st.state_slot_next[slot]
     st.state_i[N_TOUCHED] = 0
+
+
+@part
+def set_rate(st, slot, rate):
+    """Let the task in `slot` go on at a rate from now on."""
+    if rate != st.state_slot_rate[slot]:
+        st.state_slot_left[slot] = remaining_s(st, slot)
+        st.state_slot_rate[slot] = rate
+        expect_end(st, slot)
 
 
 @part
@@ -157,7 +162,7 @@ def _pop(st):
 
 
 @part
-def _rates_changed(st, machine):
+def rates_changed(st, machine):
     """Set the rates of the fungible resources of `machine`; tell whether one changed."""
     changed = False
     for r in range(st.state_i[N_RIGID], st.state_mach_free.shape[1]):
@@ -172,7 +177,7 @@ def _rates_changed(st, machine):
 
 
 @part
-def _rate(st, g, machine):
+def rate_on(st, g, machine):
     """Return the rate of a task of stage `g` on `machine`: the least of its resources' rates."""
     row = demand_row(st, g)
     rate = 1.0
@@ -192,19 +197,7 @@ def remaining_s(st, slot):
 
 
 @part
-def go_on_later(st, slot, time, rate):
-    """Let the task in `slot` stand still until `time`, and go on at another rate.
-
-    No machine of the run is overbooked, so that the rate stays.
-    """
-    st.state_slot_left[slot] = remaining_s(st, slot)
-    st.state_slot_since[slot] = max(st.state_slot_since[slot], time)
-    st.state_slot_rate[slot] = rate
-    _expect(st, slot)
-
-
-@part
-def _expect(st, slot):
+def expect_end(st, slot):
     """Put the end of the task in `slot`, at its rate from now on, into the heap."""
     begin = max(st.state_f[NOW], st.state_slot_since[slot])
     st.state_slot_since[slot] = begin

@@ -18,7 +18,14 @@ from sim.engine.kernels.choosing.choice import release_task_devices
 from sim.engine.kernels.components import end_component, first_component, idle_slots
 from sim.engine.kernels.elastic import is_elastic, stop_places, tasks_with
 from sim.engine.kernels.faults.rates import clear_end, leave_machine
-from sim.engine.kernels.faults.work import SUSPEND, keep_work, lose_work, suspend_work
+from sim.engine.kernels.faults.work import (
+    SUSPEND,
+    failing_task,
+    keep_work,
+    lose_work,
+    next_attempt,
+    suspend_work,
+)
 from sim.engine.kernels.features import (
     CAPS,
     CHECKPOINTS,
@@ -98,7 +105,7 @@ def stop_task(st, slot, reason):
     count = 1
     if ELASTIC and is_elastic(st, j):
         count = tasks_with(st, g)
-        stop_places(st, j, slot, reason, kept_s)
+        stop_places(st, j, slot, GANG_STOPPED if reason == FAILED else reason, kept_s)
         st.state_job_running[j] = 0
     else:
         st.state_job_running[j] -= 1
@@ -223,8 +230,7 @@ def stop_gangs(st, reason):
 @inlined
 def attempt_fails(st, slot):
     """Tell whether the attempt that ends in `slot` fails."""
-    task = st.state_slot_task[slot]
-    return st.w_attempt0[task] + st.state_task_failed[task] < st.w_attempt0[task + 1]
+    return failing_task(st, slot) >= 0
 
 
 @inlined
@@ -232,8 +238,9 @@ def fail_attempt(st, slot):
     """Fail the attempt in `slot`: its task starts again, after the lost output is made again."""
     task = st.state_slot_task[slot]
     g = st.state_slot_stage[slot]
-    lost = st.w_attempt_lost[st.w_attempt0[task] + st.state_task_failed[task]]
-    st.state_task_failed[task] += 1
+    failing = failing_task(st, slot)
+    lost = st.w_attempt_lost[next_attempt(st, failing)]
+    st.state_task_failed[failing] += 1
     stop_task(st, slot, FAILED if lost < 0 else INPUT_LOST)
     if lost < 0:
         requeue_task(st, g, task)

@@ -2,7 +2,8 @@
 
 A job that saves a checkpoint every so often goes on from the last one: each of its tasks keeps the
 whole intervals that it ran, as seconds of its duration, and takes a time to restart. A failed
-attempt keeps nothing.
+attempt keeps nothing. That of an elastic job, which is one unit of work, fails with the first of
+its tasks' that do.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -10,10 +11,11 @@ attempt keeps nothing.
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.elastic import tasks_with
 from sim.engine.kernels.faults.rates import remaining_s
-from sim.engine.kernels.features import CHECKPOINTS, CLASS_SPEEDS
-from sim.engine.kernels.speeds import run_s, speed_on
-from sim.engine.kernels.state import FAILS, NOW, REMOTE
+from sim.engine.kernels.features import CHECKPOINTS, CLASS_SPEEDS, ELASTIC
+from sim.engine.kernels.speeds import is_remote, run_s, speed_on
+from sim.engine.kernels.state import FAILS, NOW
 
 REQUEUE, CANCEL, SUSPEND = range(3)
 """Codes of ``p_job_when_preempted`` (`sim.engine.plan.preemption.WhenPreempted`)."""
@@ -36,14 +38,35 @@ def duration_s(st, slot):
 
 
 @part
+def next_attempt(st, task):
+    """Return the row of the attempt of `task` that fails next, if one does."""
+    return st.w_attempt0[task] + st.state_task_failed[task]
+
+
+@part
+def failing_task(st, slot):
+    """Return the task with which the attempt in `slot` fails, -1 if it does not.
+
+    It is the task that runs there; of an elastic job the one whose attempt fails first.
+    """
+    first, best, best_s = st.state_slot_task[slot], -1, math.inf
+    count = tasks_with(st, st.state_slot_stage[slot]) if ELASTIC else 1
+    for task in range(first, first + count):
+        attempt = next_attempt(st, task)
+        if attempt < st.w_attempt0[task + 1] and st.w_attempt_s[attempt] < best_s:
+            best, best_s = task, st.w_attempt_s[attempt]
+    return best
+
+
+@part
 def _left_s(st, slot):
     """Return what is left to do of the attempt in `slot` at its begin, s at speed 1."""
     task = st.state_slot_task[slot]
     seconds = st.w_task_duration[task]
     if st.state_i[FAILS]:
-        attempt = st.w_attempt0[task] + st.state_task_failed[task]
-        if attempt < st.w_attempt0[task + 1]:
-            seconds = st.w_attempt_s[attempt]
+        failing = failing_task(st, slot)
+        if failing >= 0:
+            seconds = st.w_attempt_s[next_attempt(st, failing)]
     return seconds - st.state_task_kept[task] if CHECKPOINTS else seconds
 
 
@@ -52,10 +75,10 @@ def _on_machine(st, slot, seconds):
     """Return how long `seconds` at speed 1 take on the machine of `slot`."""
     task, g = st.state_slot_task[slot], st.state_slot_stage[slot]
     seconds = run_s(st, g, st.state_slot_machine[slot], seconds)
-    if st.state_i[REMOTE] and st.w_stage_home[g] >= 0:
-        home = (st.w_stage_home[g] + task - st.w_stage_task0[g]) % st.state_mach_free.shape[0]
-        if home != st.state_slot_machine[slot]:
-            seconds = seconds * st.w_stage_remote_factor[g]
+    if ELASTIC and st.w_job_width_min[st.w_stage_job[g]] > 0:
+        return seconds
+    if is_remote(st, g, task, st.state_slot_machine[slot]):
+        return seconds * st.w_stage_remote_factor[g]
     return seconds
 
 

@@ -2,15 +2,17 @@
 
 The gain is the work that the task does while it would wait for room; the cost is the delay of the
 task itself and of those that run there already (DAGPS, §5; the formula is in
-`sim.engine.plan.queues`).
+`sim.engine.plan.queues`). An elastic job is one of them on the machine of its first place.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_listed_before
+from sim.engine.kernels.components import component_of
+from sim.engine.kernels.elastic import is_elastic, pace_of, width_of
 from sim.engine.kernels.faults.rates import remaining_s
-from sim.engine.kernels.features import TIERS
+from sim.engine.kernels.features import ELASTIC, TIERS
 from sim.engine.kernels.packing.fitting import drop_capped, find_rigid, first_tier
 from sim.engine.kernels.packing.score import (
     eta,
@@ -95,7 +97,7 @@ def _load_residents(st, machine):
     slot = st.state_mach_slot[machine]
     while slot >= 0:
         left = remaining_s(st, slot)
-        end = left / _rate(st, st.state_slot_stage[slot])
+        end = left / _resident_rate(st, slot, machine)
         st.state_resident_slot[n] = slot
         st.state_resident_left[n] = left
         st.state_resident_end[n] = end
@@ -119,6 +121,8 @@ def _sum_residents(st, machine, n_residents):
             slot = st.state_resident_slot[k]
             resident_stage = st.state_slot_stage[slot]
             demand = st.w_stage_demand[demand_row(st, resident_stage), r]
+            if ELASTIC and is_elastic(st, st.w_stage_job[resident_stage]):
+                demand = 0  # another machine may be the slowest; no job gets faster
             if demand > 0:
                 work += st.state_resident_left[k] * st.p_stage_weight[resident_stage]
                 end_sum += st.state_resident_end[k] * st.p_stage_weight[resident_stage]
@@ -183,7 +187,7 @@ def _delay_s(st, g, machine, n_residents, saved):
         if delay >= saved:
             break
         resident_stage = st.state_slot_stage[st.state_resident_slot[i]]
-        end = st.state_resident_left[i] / _rate(st, resident_stage)
+        end = st.state_resident_left[i] / _resident_rate(st, st.state_resident_slot[i], machine)
         delay += (end - st.state_resident_end[i]) * st.p_stage_weight[resident_stage]
     return delay
 
@@ -218,4 +222,34 @@ def _rate(st, g):
     for r in range(st.state_i[N_RIGID], st.state_mach_free.shape[1]):
         if st.w_stage_demand[row, r] > 0:
             rate = min(rate, st.state_resident_rate[r])
+    return rate
+
+
+@part
+def _resident_rate(st, slot, machine):
+    """Return the rate of the task in `slot`, on `machine`, at ``state_resident_rate`` there.
+
+    An elastic job goes at its pace, and at the least rate of its places.
+    """
+    g = st.state_slot_stage[slot]
+    j, rate = st.w_stage_job[g], _rate(st, g)
+    if not (ELASTIC and is_elastic(st, j)):
+        return rate
+    entry = st.w_slot0[component_of(st, g)]
+    for i in range(entry, entry + width_of(st, j) - 1):
+        if st.state_held_machine[i] != machine:
+            rate = min(rate, _rate_beside(st, g, st.state_held_machine[i]))
+    return rate * pace_of(st, j)
+
+
+@part
+def _rate_beside(st, g, machine):
+    """Return the rate of a task of stage `g` on another `machine`, as that is now."""
+    row, rate = demand_row(st, g), 1.0
+    for r in range(st.state_i[N_RIGID], st.state_mach_free.shape[1]):
+        capacity = st.c_capacity[machine, r]
+        demanded = capacity - st.state_mach_free[machine, r]
+        capacity = max(capacity, 1)
+        if st.w_stage_demand[row, r] > 0 and demanded > capacity:
+            rate = min(rate, capacity / demanded)
     return rate

@@ -137,7 +137,9 @@ def begin_gang(st, j):
             st.state_component_idle[c] = st.state_job_places[j] if is_unit else st.w_slot_size[c]
     st.state_i[IS_COUNTED] = 0
     if TOPOLOGY and not is_unit:
-        note_crossing(st, j)
+        first, last = st.w_slot0[first_component(st, j)], end_component(st, j) - 1
+        end = st.w_slot0[last] + st.w_slot_size[last]
+        note_crossing(st, j, st.state_held_machine[first], first, end)
     if PREEMPTS:
         st.state_job_admitted[j] = st.state_f[NOW]
         st.state_job_nth[j] = st.state_i[N_PLACED]
@@ -165,8 +167,10 @@ def _note_whole(st, j):
     """Note what the machines of exclusive gang `j` have beyond its slots, which it uses as well."""
     whole = st.state_job_whole
     whole[j] = 0
+    is_unit = ELASTIC and is_elastic(st, j)
     for c in range(first_component(st, j), end_component(st, j)):
-        for i in range(st.w_slot0[c], st.w_slot0[c] + st.w_slot_size[c]):
+        size = st.state_job_places[j] if is_unit else st.w_slot_size[c]
+        for i in range(st.w_slot0[c], st.w_slot0[c] + size):
             for r in range(whole.shape[1]):
                 whole[j, r] += st.c_capacity[st.state_held_machine[i], r] - st.w_slot[c, r]
 

@@ -5,6 +5,9 @@ than its least. Later changes of that width are followed before anything is plac
 shrink that are to, by the places taken last; then the others grow, in the order in which the policy
 named them, each by as many places as there are. A job whose width changed stands still for its
 `reconfigure_s`, and goes on at its new pace.
+
+One that asks for a domain grows near its first place: within the narrowest domain that it asks for,
+then in wider ones, up to the one that it requires, or anywhere.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -12,26 +15,34 @@ named them, each by as many places as there are. A job whose width changed stand
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.caps import count_beyond
 from sim.engine.kernels.choosing.devices import release
 from sim.engine.kernels.components import add_idle, first_component, idle_slots
+from sim.engine.kernels.domains import look_into
 from sim.engine.kernels.elastic import (
     begin_place,
     end_place,
+    go_on_later,
     is_elastic,
-    pace_of,
     tasks_with,
     wanted_width,
     width_of,
 )
-from sim.engine.kernels.faults.rates import go_on_later
-from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE
+from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE, TOPOLOGY
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.jobs import RESIZE, emit, refresh_job
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import release_held, within_cap
-from sim.engine.kernels.rigid.room import FIRST, LEAST_SCORE, PRESENT, next_machine, slots_beside
+from sim.engine.kernels.rigid.room import (
+    FIRST,
+    LEAST_SCORE,
+    PRESENT,
+    look_where_it_starts,
+    next_machine,
+    slots_beside,
+)
 from sim.engine.kernels.service import accrue
-from sim.engine.kernels.state import BARRED, CONSTRAINED, MACHINE_CHOICE, NOW
+from sim.engine.kernels.state import BARRED, CONSTRAINED, EXCLUSIVES, MACHINE_CHOICE, NOW
 from sim.engine.kernels.stop_records import RESIZED
 
 
@@ -39,8 +50,12 @@ from sim.engine.kernels.stop_records import RESIZED
 def take_places(st, j):
     """Hold the places with which elastic job `j` starts; there is room for its least width."""
     c, low, target, n = first_component(st, j), st.w_job_width_min[j], wanted_width(st, j), 0
+    is_near = TOPOLOGY and st.w_job_narrowest[j] >= 0
+    if is_near:
+        look_where_it_starts(st, j, PRESENT)
     for machine in range(st.state_mach_free.shape[0]):
-        n += slots_on(st, j, c, machine)
+        if not is_near or st.state_mach_within[machine]:
+            n += slots_on(st, j, c, machine)
         if n >= target:
             break
     n = min(n, target)
@@ -54,6 +69,8 @@ def take_places(st, j):
         for _ in range(min(_room_on(st, j, c, machine), n - k)):
             hold_slot(st, j, c, n - 1 if k == 0 else k - 1, machine)
             k += 1
+    if is_near:
+        st.state_mach_within[:] = 1
 
 
 @part
@@ -64,7 +81,7 @@ def start_unit(st, j):
     add_idle(st, j, c, -1)
     g, machine = st.w_job_stage0[j], st.state_held_machine[st.w_slot0[c] + follow]
     start_task(st, g, machine, True, tasks_with(st, g))
-    go_on_later(st, st.state_job_unit[j], st.state_f[NOW], pace_of(st, j))
+    go_on_later(st, j, st.state_f[NOW])
     for i in range(follow):
         begin_place(st, j, i)
 
@@ -99,30 +116,61 @@ def _shrink(st, j):
         if CHOOSES and st.state_i[CONSTRAINED]:
             release(st, st.w_slot, c, machine, st.state_held_devices[entry])
         release_held(st, j, c, machine)
+        _count_beyond(st, j, c, machine, -1)
     if n_over > 0:
         _change_width(st, j)
 
 
 @part
 def _grow(st, j):
-    c, before = first_component(st, j), width_of(st, j)
-    n_left, machine = wanted_width(st, j) - before, -1
+    before = width_of(st, j)
+    n_left = wanted_width(st, j) - before
     _clear_spread(st, j)
+    if TOPOLOGY and st.w_job_narrowest[j] >= 0:
+        n_left = _take_near(st, j, n_left)
+        n_left = n_left if st.w_job_required[j] < 0 else 0
+    _take_more(st, j, n_left)
+    if width_of(st, j) > before:
+        _change_width(st, j)
+
+
+@part
+def _take_near(st, j, n_left):
+    """Take places in the domains of the first, from the narrowest on; return how many are left."""
+    home, level = st.state_slot_machine[st.state_job_unit[j]], st.w_job_narrowest[j]
+    st.state_mach_within[:] = 0
+    while n_left > 0 and level >= max(st.w_job_required[j], 0):
+        look_into(st, level, st.c_domain[level, home])
+        n_left = _take_more(st, j, n_left)
+        level -= 1
+    st.state_mach_within[:] = 1
+    return n_left
+
+
+@part
+def _take_more(st, j, n_left):
+    """Take as many places as there are, up to `n_left`; return how many are left to look for."""
+    c, machine = first_component(st, j), -1
     while n_left > 0:
         machine = _next(st, j, c, machine)
         if machine < 0:
             break
         for _ in range(min(_room_on(st, j, c, machine), n_left)):
             if not within_cap(st, j, st.w_slot, c, 1):
-                n_left = 0
-                break
+                return 0
             i = idle_slots(st, j, c)
             hold_slot(st, j, c, i, machine)
+            _count_beyond(st, j, c, machine, 1)
             add_idle(st, j, c, 1)
             begin_place(st, j, i)
             n_left -= 1
-    if width_of(st, j) > before:
-        _change_width(st, j)
+    return n_left
+
+
+@inlined
+def _count_beyond(st, j, c, machine, sign):
+    if st.state_i[EXCLUSIVES] and st.w_job_exclusive[j]:
+        count_beyond(st, j, c, machine, sign)
 
 
 @part
@@ -131,8 +179,7 @@ def _change_width(st, j):
     if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
     st.state_job_running[j] = width_of(st, j)
-    time = st.state_f[NOW] + st.w_job_reconfigure[j]
-    go_on_later(st, st.state_job_unit[j], time, pace_of(st, j))
+    go_on_later(st, j, st.state_f[NOW] + st.w_job_reconfigure[j])
     refresh_job(st, j)
     emit(st, RESIZE, j)
 

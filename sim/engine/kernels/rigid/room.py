@@ -6,6 +6,9 @@ is free of each machine, and the *source* which machines are open. Components of
 after the other, each beside those before it; devices are those of the present, if it is looked at.
 A gang that asks for a domain of machines gets room in one, or, if it may, in the fewest.
 In the end all is given back, and the machines are noted as those of the slots.
+
+An elastic job that asks for a domain finds one in which to start; its places are taken there
+(`sim.engine.kernels.rigid.resize`).
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -15,7 +18,16 @@ from sim.engine.kernels.choosing.choice import acquire_devices, score
 from sim.engine.kernels.choosing.devices import release
 from sim.engine.kernels.components import end_component, first_component, is_heterogeneous
 from sim.engine.kernels.domains import largest_domain, look_into, next_domain
-from sim.engine.kernels.features import CHOOSES, PINS, PLACES, PREEMPTS, REPLANS, TOPOLOGY
+from sim.engine.kernels.elastic import is_elastic, wanted_width
+from sim.engine.kernels.features import (
+    CHOOSES,
+    ELASTIC,
+    PINS,
+    PLACES,
+    PREEMPTS,
+    REPLANS,
+    TOPOLOGY,
+)
 from sim.engine.kernels.held_slots import is_open, slots_in
 from sim.engine.kernels.state import CONSTRAINED, MACHINE_CHOICE
 
@@ -31,10 +43,49 @@ FIRST, LEAST_SCORE, CONSECUTIVE = range(3)
 
 @part
 def find_slots(st, j, source):
-    """Find machines for all slots of gang `j` now; False if they do not fit."""
+    """Find machines for all slots of gang `j` now; False if they do not fit.
+
+    Those of the least width of an elastic job, which asks for a domain, are not noted.
+    """
+    if ELASTIC and TOPOLOGY and is_elastic(st, j):
+        n_slots = look_where_it_starts(st, j, source)
+        st.state_mach_within[:] = 1
+        return n_slots >= st.w_job_width_min[j]
     by_score = CHOOSES and st.state_i[MACHINE_CHOICE] > 0
     rule = LEAST_SCORE if by_score else FIRST
     return find_together(st, j, st.state_mach_free, source, rule, True)
+
+
+@part
+def look_where_it_starts(st, j, source):
+    """Let a search look at the domains in which elastic job `j` starts; return the slots there.
+
+    Of those that hold the width that is wanted, of the narrowest level, the one with the least
+    room; where none does, that of the level required with the most, or else the fewest together.
+    """
+    free, required, width = st.state_mach_free, st.w_job_required[j], wanted_width(st, j)
+    st.state_mach_within[:] = 1
+    for level in range(st.w_job_narrowest[j], max(required, 0) - 1, -1):
+        _count_in_domains(st, j, level, free, source, True)
+        domain = next_domain(st, width)
+        if domain >= 0:
+            st.state_mach_within[:] = 0
+            look_into(st, level, domain)
+            return width
+    level = required
+    if required < 0:
+        level = st.w_job_narrowest[j]
+        _count_in_domains(st, j, level, free, source, True)
+    st.state_mach_within[:] = 0
+    n_slots = 0
+    while n_slots < width and (required < 0 or n_slots == 0):
+        domain = largest_domain(st)
+        if domain < 0:
+            break
+        look_into(st, level, domain)
+        n_slots += st.state_domain_slots[domain]
+        st.state_domain_slots[domain] = -1
+    return n_slots
 
 
 @part
