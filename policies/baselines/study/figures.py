@@ -48,12 +48,12 @@ class Claim(NamedTuple):
 
 
 CLAIMS = (
-    Claim("tiresias", "fifo", "training", "mean JCT", "Tiresias, NSDI 2019"),
-    Claim("gittins", "tiresias", "training", "mean JCT", "Tiresias, NSDI 2019"),
-    Claim("max_min_kinds", "las", "training", "mean JCT", "Gavel, OSDI 2020"),
-    Claim("allox", "drf", "training", "mean JCT", "AlloX, EuroSys 2020"),
-    Claim("hadar", "max_min_kinds", "training", "mean JCT", "Hadar, IPDPS 2024"),
-    Claim("greedy_widths", "tiresias", "training_elastic", "mean JCT", "Pollux, OSDI 2021"),
+    Claim("tiresias", "fifo", "training_metered", "mean JCT", "Tiresias, NSDI 2019"),
+    Claim("gittins", "tiresias", "training_metered", "mean JCT", "Tiresias, NSDI 2019"),
+    Claim("max_min_kinds", "las", "training_metered", "mean JCT", "Gavel, OSDI 2020"),
+    Claim("allox", "drf", "training_metered", "mean JCT", "AlloX, EuroSys 2020"),
+    Claim("hadar", "max_min_kinds", "training_metered", "mean JCT", "Hadar, IPDPS 2024"),
+    Claim("greedy_widths", "tiresias", "elastic_metered", "mean JCT", "Pollux, OSDI 2021"),
     Claim("fgd", "fifo", "shared_gpus", "goodput", "FGD, ATC 2023"),
 )
 
