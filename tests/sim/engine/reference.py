@@ -387,7 +387,7 @@ class _Run(
 
     def _crossing(self, j):
         limit = min(self._thresholds(j))
-        if j not in self.submitted or self.view["left"][j] == 0:
+        if limit == INF or j not in self.submitted or self.view["left"][j] == 0:
             return INF
         is_bounded = not self.variable_ends and not self.lag and not self._has_speeds()
         if is_bounded and limit > self.c.job_work[j] * (1 + 1e-9):
