@@ -24,7 +24,6 @@ from sim.engine.kernels.buckets import retry_job
 from sim.engine.kernels.caps import change_caps, next_change, update_limits
 from sim.engine.kernels.conserve import is_broken
 from sim.engine.kernels.dispatch import dispatch_strict
-from sim.engine.kernels.elastic import update_rates_by_places
 from sim.engine.kernels.faults.rates import advance_speed, collect_ended, drop_stale, update_rates
 from sim.engine.kernels.faults.restart import (
     attempt_fails,
@@ -34,6 +33,7 @@ from sim.engine.kernels.faults.restart import (
     stops_full,
     wake_readers,
 )
+from sim.engine.kernels.faults.unit_rates import update_rates_by_places
 from sim.engine.kernels.features import (
     BATCHES,
     CAPS,

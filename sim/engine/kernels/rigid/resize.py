@@ -22,12 +22,12 @@ from sim.engine.kernels.domains import look_into
 from sim.engine.kernels.elastic import (
     begin_place,
     end_place,
-    go_on_later,
     is_elastic,
     tasks_with,
     wanted_width,
     width_of,
 )
+from sim.engine.kernels.faults.unit_rates import go_on_later
 from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE, TOPOLOGY
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.jobs import RESIZE, emit, refresh_job
