@@ -24,7 +24,8 @@ from sim.engine.kernels.elastic import (
     width_of,
 )
 from sim.engine.kernels.faults.rates import go_on_later
-from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE
+from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, FLAVORS, SERVICE
+from sim.engine.kernels.flavors import open_with
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.jobs import RESIZE, emit, refresh_job
 from sim.engine.kernels.lifecycle import start_task
@@ -108,6 +109,8 @@ def _grow(st, j):
     c, before = first_component(st, j), width_of(st, j)
     n_left, machine = wanted_width(st, j) - before, -1
     _clear_spread(st, j)
+    if FLAVORS:
+        open_with(st, j, st.state_slot_machine[st.state_job_unit[j]])
     while n_left > 0:
         machine = _next(st, j, c, machine)
         if machine < 0:
