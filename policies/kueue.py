@@ -18,15 +18,17 @@ class Kueue(Policy):
     """Kueue's admission (v0.19, 2026, *Cluster queue*): by priority, then creation, within quotas.
 
     The quotas are those of ``cluster.quotas``: its queues are ClusterQueues, the nodes above them
-    cohorts. Of all queues those go first whose first job fits within their quota; then those that
-    borrow the least far up the tree; then the job of the highest priority that was created first.
+    cohorts; those by class of machine are of flavors. Of all queues those go first whose first job
+    fits within their quota; then those that borrow the least far up the tree; then the job of the
+    highest priority that was created first.
     Jobs with ``min_tasks`` are admitted whole, as Kueue admits all; others task by task. Nothing is
     preempted.
 
     Attributes
     ----------
     queueing_strategy : {"BestEffortFIFO", "StrictFIFO"}
-        A job that can't be admitted lets later ones of its queue pass, or blocks them.
+        A job that can't be admitted lets later ones of its queue pass, or blocks them; of queues
+        without a ``strategy`` of their own in ``cluster.quotas``.
     fair_sharing : bool
         True: of queues that borrow as far up, from the root down, that with the least dominant
         share over weight goes first. Kueue counts the share that is borrowed, with the job that is

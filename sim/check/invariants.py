@@ -289,10 +289,14 @@ def _fitting(record: Record, queue: NDArray[np.integer[Any]], shared: bool) -> M
             fits_machine & ~(record.waiting & ~fits_machine).any(axis=1)[:, None]
             for fits_machine in fits_on
         ]
-    fits: Mask = np.any(fits_on, axis=0)
     if not shared:
         room = record.queue_room[:, queue[record.task_job]]
-        fits &= ((record.demand[None] <= room) | (record.demand[None] == 0)).all(axis=2)
+        demand = record.demand[None]
+        fits_on = [
+            fits_machine & ((demand <= room[:, :, record.column_on(m)]) | (demand == 0)).all(axis=2)
+            for m, fits_machine in enumerate(fits_on)
+        ]
+    fits: Mask = np.any(fits_on, axis=0)
     return fits
 
 

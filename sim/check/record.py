@@ -11,6 +11,7 @@ from sim.base.arrays import F8, I4, I8, Mask
 from sim.check.domains import crossing
 from sim.cluster.allowed import allowed_codes
 from sim.cluster.components import Machines, gang_components, needs_at_once
+from sim.cluster.flavors import Flavors, flavors_of
 from sim.cluster.quotas import QuotaTree, quota_tree
 from sim.cluster.sizing import queue_shares
 from sim.cluster.speeds import class_speeds
@@ -166,20 +167,40 @@ class Record:
         return (self.running * where) @ self.demand
 
     @cached_property
-    def queue_room(self) -> F8:
-        """Resources that each queue may use beyond what it uses, at each instant, (I, Q, R) quanta.
+    def flavors(self) -> Flavors:
+        """Columns of quotas: resources, or pairs of a resource and a flavor."""
+        cluster, capacity = self.result.cluster, self.capacity.astype(np.int64)
+        return flavors_of(
+            cluster.quotas, cluster.resources, cluster.classes, cluster.machine_class, capacity
+        )
 
-        inf without hard shares or quotas; negative where it uses too much.
+    def column_on(self, machine: int) -> I8:
+        """Return the column of the quotas in which each resource of a machine counts, (R,)."""
+        sets = self.flavors.sets(self.result.cluster.machine_class, len(self.capacity))
+        column: I8 = self.flavors.column[sets[machine]]
+        return column
+
+    @cached_property
+    def queue_room(self) -> F8:
+        """Room in the quota of each queue beyond its use, at each instant, (I, Q, K) quanta.
+
+        By column of the quotas; of each resource where there are none. inf without hard shares or
+        quotas; negative where it uses too much.
         """
         cluster, queue = self.result.cluster, self.c.job_queue[self.task_job]
         n_queues = len(self.c.queue_names)
-        used = np.stack([self.used(queue == q) for q in range(n_queues)], axis=1)
         if cluster.queue_mode == "quota":
-            total, scale = self.capacity.sum(axis=0).astype(np.int64), self.scale
-            names = self.c.queue_names
-            return _available(
-                quota_tree(cluster.quotas, names, cluster.resources, total, scale), used
+            total, flavors = self.capacity.sum(axis=0).astype(np.int64), self.flavors
+            used = np.zeros((len(self.instants), n_queues, len(flavors.resource)))
+            for machine in np.unique(self.machine[self.machine >= 0]).tolist():
+                for q in range(n_queues):
+                    amount = self.used((queue == q) & (self.machine == machine))
+                    used[:, q, self.column_on(machine)] += amount
+            tree = quota_tree(
+                cluster.quotas, self.c.queue_names, cluster.resources, total, self.scale, flavors
             )
+            return _available(tree, used)
+        used = np.stack([self.used(queue == q) for q in range(n_queues)], axis=1)
         if cluster.queue_mode != "hard":
             return np.full(used.shape, np.inf)
         share = queue_shares(self.c, cluster)
@@ -239,7 +260,7 @@ def _may_be_overbooked(result: Result, plan: Plan) -> list[str]:
 
 
 def _available(tree: QuotaTree, used: F8) -> F8:
-    """Return what quotas let each queue use beyond `used`, (I, Q, R) quanta."""
+    """Return what quotas let each queue use beyond `used`, (I, Q, K) quanta."""
     n_nodes = len(tree.parent)
     taken = np.zeros((len(used), n_nodes, used.shape[2]))
     taken[:, : used.shape[1]] = used

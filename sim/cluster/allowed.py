@@ -1,4 +1,4 @@
-"""Machines on which stages may run: of a class, and in a partition that admits the job; tiers."""
+"""Machines on which stages may run: of classes, partitions and flavors of their jobs; tiers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from sim.base.arrays import I4, I8, Mask
 from sim.cluster.classes import ANY, SEPARATOR, class_bits, name_bits
+from sim.cluster.flavors import flavors_of, has_flavors, ranks, usable_sets
 from sim.cluster.partitions import NO_RULES
 from sim.workload import tables
 from sim.workload.schema import PLANS_ON
@@ -22,9 +23,31 @@ def allowed_codes(columns: Columns, cluster: Cluster) -> I8:
     """Return the codes of machines on which each stage may run, as bits, (G,): class, partition.
 
     Partitions that do not admit its job are left out. A job that none admits never runs; all count.
+    Of what its tasks take, machines are of flavors that its queue names (`sim.cluster.flavors`).
     """
     allowed = class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
-    return allowed & _partition_codes(columns, cluster)[columns.stage_job]
+    allowed = allowed & _partition_codes(columns, cluster)[columns.stage_job]
+    return allowed & flavor_codes(columns, cluster) if has_flavors(cluster.quotas) else allowed
+
+
+def flavor_codes(columns: Columns, cluster: Cluster) -> I8:
+    """Return the codes of machines that are of flavors of each stage's queue, as bits, (G,)."""
+    names, no_amounts = columns.resources, np.zeros((cluster.n_machines, len(columns.resources)))
+    flavors = flavors_of(
+        cluster.quotas, names, cluster.classes, cluster.machine_class, no_amounts.astype(np.int64)
+    )
+    known = [queue for queue in columns.queue_names if queue in cluster.quotas]
+    rank = np.zeros((len(columns.queue_names), len(flavors.name)), np.int64)
+    rank[[queue in cluster.quotas for queue in columns.queue_names]] = ranks(
+        cluster.quotas, known, flavors
+    )
+    sets = usable_sets(
+        rank[columns.job_queue[columns.stage_job]], flavors, columns.stage_demand > 0
+    )
+    codes = np.zeros(len(sets), np.int64)
+    for code, class_set in enumerate(flavors.class_set.tolist()):
+        codes |= (sets >> class_set & 1) << code
+    return codes
 
 
 def planned_codes(columns: Columns, cluster: Cluster, allowed: I8) -> I8:

@@ -333,9 +333,10 @@ class Cluster:
         Raises
         ------
         InputError
-            If a row is invalid, names a resource that the cluster has not, or is below itself.
+            If a row is invalid, names a resource or class of machines that the cluster has not, or
+            is below itself.
         """
-        nodes = parse_quotas(quotas, self.resources)
+        nodes = parse_quotas(quotas, self.resources, self.classes)
         weights = leaf_weights(nodes)
         return replace(self, queue_mode="quota", queue_share=weights, quotas=nodes)
 

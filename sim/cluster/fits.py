@@ -24,6 +24,7 @@ from sim.cluster.components import (
 from sim.cluster.default_times import with_default_times
 from sim.cluster.domains import asked_levels, most_in_a_domain
 from sim.cluster.exclusive import machine_parts
+from sim.cluster.flavors import flavors_of, has_flavors
 from sim.cluster.partitions import NO_RULES
 from sim.cluster.quotas import quota_tree
 from sim.cluster.requests import requested
@@ -86,10 +87,7 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     needs = needs_at_once(columns, demand, components)
     total = capacity.sum(axis=0)
     if cluster.queue_mode == "quota":
-        queue_names = names(workload.jobs, "queue")
-        tree = quota_tree(cluster.quotas, queue_names, resources, total, quantum)
-        potential = np.array([tree.potential(q) for q in range(len(queue_names))])
-        _check_queues(workload, demand, needs, quantum, resources, potential, _BY_QUOTA)
+        _check_quotas(workload, cluster, demand, needs, quantum, resources, capacity, runs_on)
     elif cluster.queue_mode != "global":
         _check_queue_names(workload, cluster)
     if cluster.queue_mode == "hard":
@@ -105,7 +103,7 @@ def has_constraints(columns: Columns, cluster: Cluster) -> bool:
     """Tell whether tasks may run on some machines only, or machines have devices."""
     if cluster.unit:
         return False
-    if cluster.partitions:
+    if cluster.partitions or has_flavors(cluster.quotas):
         return True
     return cluster.devices is not None or any(text != ANY for text in columns.runs_on)
 
@@ -300,6 +298,13 @@ def _check_classes(workload: Workload, cluster: Cluster) -> I8:
         stage = int(np.argmax(has_none))
         if cluster.partitions:
             _check_partition(workload, cluster, int(columns.stage_job[stage]))
+        if has_flavors(cluster.quotas):
+            queue = columns.queue_names[columns.job_queue[columns.stage_job[stage]]]
+            _fail(
+                f"{_stage(workload, stage)} may run on no machine of a flavor of its queue "
+                f"{queue!r}; give cluster.quotas.{queue} a quota of such a class",
+                "no machine of the class",
+            )
         class_names = ", ".join(dict.fromkeys(name for name in cluster.classes if name)) or "none"
         _fail(
             f"{_stage(workload, stage)} may only run on machines of class "
@@ -485,6 +490,45 @@ def _check_queue_names(workload: Workload, cluster: Cluster) -> None:
                 f"share; {did_you_mean(name, known)}it has shares for {', '.join(known)}",
                 "unknown queue",
             )
+
+
+def _check_quotas(
+    workload: Workload, cluster: Cluster, demand: I8, needs: I8, quantum: F8,
+    resources: tuple[str, ...], capacity: I8, runs_on: I8,
+) -> None:  # fmt: skip
+    """Refuse what exceeds all that its queue may use, of the flavor of which it may use most."""
+    queue_names = names(workload.jobs, "queue")
+    flavors = flavors_of(
+        cluster.quotas, resources, cluster.classes, cluster.machine_class, capacity
+    )
+    total = capacity.sum(axis=0)
+    tree = quota_tree(cluster.quotas, queue_names, resources, total, quantum, flavors)
+    potential = np.array([tree.potential(q) for q in range(len(queue_names))])
+    if not has_flavors(cluster.quotas):
+        _check_queues(workload, demand, needs, quantum, resources, potential, _BY_QUOTA)
+        return
+    potential[:, flavors.by_flavor[flavors.resource]] = np.minimum(potential, flavors.total)[
+        :, flavors.by_flavor[flavors.resource]
+    ]
+    largest = np.zeros((len(queue_names), len(resources)), np.int64)
+    for column in flavors.column:
+        largest = np.maximum(largest, potential[:, column])
+    _check_queues(workload, demand, needs, quantum, resources, largest, _BY_QUOTA)
+    queue = values(workload.jobs, "queue")
+    first = job_stage0(workload)[:-1]
+    classes = np.bitwise_or.reduceat(runs_on, first)
+    fits = np.zeros(workload.n_jobs, bool)
+    for s, column in enumerate(flavors.column):
+        bits = sum(1 << c for c in np.flatnonzero(flavors.class_set == s).tolist())
+        fits |= (needs <= potential[queue][:, column]).all(axis=1) & (classes & bits != 0)
+    if not fits.all():
+        job = int(np.argmin(fits))
+        _fail(
+            f"{_job(workload, job)} starts together, so on machines of one flavor, and its queue "
+            f"{queue_names[queue[job]]!r} may use enough for it of none on whose machines it may "
+            f"run; {_BY_QUOTA[1]}",
+            "gang too large",
+        )
 
 
 def _check_queues(

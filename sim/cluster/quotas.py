@@ -7,7 +7,8 @@ quotas, and its maximum capacities nominal plus borrowing limit.
 The *quota* of a node is its nominal one and what its children lend it: theirs, up to their lending
 limits. What a node does not lend it keeps for the queues below it: use beyond that counts against
 the quota of its parent. A job may start if at each node on the way up the use, with the job, is at
-most quota plus borrowing limit; at the root at most the quota.
+most quota plus borrowing limit; at the root at most the quota. Quotas may be by class of machine
+(`sim.cluster.flavors`): each pair of a resource and a flavor has its own, a *column*.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,15 +25,18 @@ from sim.base.errors import InputError, did_you_mean
 from sim.base.parameters import NotNegative, Positive, check, check_keys
 from sim.base.plugins import check_names
 from sim.cluster.classes import PARTS
+from sim.cluster.flavors import Flavors, check_flavors, no_flavors, own
 from sim.workload.columns import capacity_quanta
 
-_KEYS = ("parent", "nominal", "borrow", "lend", "weight")
+_KEYS = ("parent", "nominal", "borrow", "lend", "weight", "strategy", "flavor_choice")
 _RULE = "quotas"
 NO_LIMIT = np.iinfo(np.int64).max // 4
 """Quanta of what is not limited."""
 
 Amount = float | str
-Amounts = Amount | Mapping[str, Amount]
+Amounts = Amount | Mapping[str, Amount | Mapping[str, Amount]]
+Strategy = Literal["", "strict", "skip"]
+FlavorChoice = Literal["first", "least_borrowing"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Quota:
     """A node of the tree: a queue of jobs, or a *cohort* of the nodes below it; use `Quota.parse`.
 
     Amounts are numbers in the resource's unit, or texts such as ``"25%"``, of the whole cluster; a
-    mapping has one for each resource, a single amount is of every resource.
+    mapping has one for each resource, a single amount is of every resource. That of a resource may
+    be a mapping of classes of machines, such as ``a100`` or ``a100|h100``, to amounts.
 
     Attributes
     ----------
@@ -55,6 +60,12 @@ class Quota:
         Most of its quota that its parent's other nodes may use; all of a resource not named.
     weight : float
         Of nodes of one parent the next to be served has the least use over weight.
+    strategy : {"", "strict", "skip"}
+        Of a queue: a job that can't start blocks those behind it in the queue, or lets them pass;
+        "" as the policy says (`sim.engine.plan.Fit`).
+    flavor_choice : {"first", "least_borrowing"}
+        Of a queue: of the flavors in which a job fits it takes the first, or that for which it
+        borrows the least far up the tree.
     """
 
     parent: str = ""
@@ -62,6 +73,8 @@ class Quota:
     borrow: Amounts = field(default_factory=dict)
     lend: Amounts = field(default_factory=dict)
     weight: float = 1.0
+    strategy: Strategy = ""
+    flavor_choice: FlavorChoice = "first"
 
     @classmethod
     def parse(cls, row: Any, name: str = "quotas.queue") -> Quota:
@@ -85,7 +98,12 @@ class Quota:
                     f"{'from' if key == 'borrow' else 'to'}; name a parent, or leave {key} out",
                     rule=_RULE,
                 )
-        return cls(parent, **amounts, weight=float(row.get("weight", 1.0)))
+        strategy: Strategy = row.get("strategy") or ""
+        choice: FlavorChoice = row.get("flavor_choice") or "first"
+        check(f"{name}.strategy", strategy, Strategy)
+        check(f"{name}.flavor_choice", choice, FlavorChoice)
+        weight = float(row.get("weight", 1.0))
+        return cls(parent, **amounts, weight=weight, strategy=strategy, flavor_choice=choice)
 
     def names(self) -> set[str]:
         """Return the resources that it names."""
@@ -96,17 +114,18 @@ class Quota:
 class QuotaTree(NamedTuple):
     """The tree in quanta: O queues of the workload in their order, then the other nodes, N in all.
 
-    Each node comes before its parent.
+    Each node comes before its parent. Columns are K pairs of a resource and a flavor: the R
+    resources, where no quota is by class of machine.
 
     Attributes
     ----------
     parent : (N,) int32
         Node above; -1 for a root.
-    limit : (N, R) int64
+    limit : (N, K) int64
         Quota plus borrowing limit; `NO_LIMIT` for none.
-    local : (N, R) int64
+    local : (N, K) int64
         What it does not lend.
-    nominal : (N, R) int64
+    nominal : (N, K) int64
         Quota, where it may borrow; `NO_LIMIT` where it may not.
     weight : (N,) float64
         Weights.
@@ -116,6 +135,8 @@ class QuotaTree(NamedTuple):
         Mask of the resources that some node names; the others have no limits.
     is_isolated : bool
         True if queues have quotas, and none may borrow.
+    flavors : Flavors
+        The columns.
     """
 
     parent: I4
@@ -126,9 +147,10 @@ class QuotaTree(NamedTuple):
     path: I4
     is_limited: Mask
     is_isolated: bool
+    flavors: Flavors
 
     def potential(self, queue: int) -> I8:
-        """Return what a queue may use while nobody else uses anything, (R,) quanta."""
+        """Return what a queue may use while nobody else uses anything, (K,) quanta."""
         path = [int(node) for node in self.path[queue] if node >= 0]
         potential: I8 = self.limit[path[0]]
         for node in path[1:]:
@@ -136,13 +158,16 @@ class QuotaTree(NamedTuple):
         return potential
 
 
-def parse_quotas(quotas: Any, resources: Sequence[str] | None = None) -> dict[str, Quota]:
+def parse_quotas(
+    quotas: Any, resources: Sequence[str] | None = None, classes: Sequence[str] | None = None
+) -> dict[str, Quota]:
     """Return the nodes of ``cluster.quotas`` by name, with the cohorts that are named as parents.
 
     Raises
     ------
     InputError
-        If a node is invalid, below itself, or names a resource that is not in `resources`.
+        If a node is invalid, below itself, or names a resource that is not in `resources`, or a
+        class of machines that is not in `classes`.
     """
     check("quotas", quotas, Mapping[str, Any])
     if not quotas:
@@ -162,6 +187,7 @@ def parse_quotas(quotas: Any, resources: Sequence[str] | None = None) -> dict[st
             )
         if resources is not None:
             check_names(f"resource in quotas.{name}", sorted(node.names()), resources, _RULE)
+    check_flavors(nodes, classes, _RULE)
     return nodes
 
 
@@ -185,6 +211,7 @@ def quota_tree(
     resources: Sequence[str],
     total: I8,
     quantum: F8,
+    flavors: Flavors | None = None,
 ) -> QuotaTree:
     """Build the tree for a workload's queues.
 
@@ -200,12 +227,15 @@ def quota_tree(
         The cluster's, in quanta.
     quantum : (R,) float64
         Size of a quantum, in the resource's unit.
+    flavors : Flavors, optional
+        Columns of the quotas; left out: one for each resource.
 
     Raises
     ------
     InputError
         If a queue is no node, or the parent of others.
     """
+    flavors = flavors or no_flavors(total)
     leaves = leaf_weights(nodes)
     for name in queue_names:
         _check_queue(name, nodes, leaves)
@@ -217,9 +247,13 @@ def quota_tree(
 
     def amounts(key: str, default: int) -> I8:
         tables = [getattr(nodes[name], key) for name in names]
-        return np.array([_quanta(table, resources, total, quantum, default) for table in tables])
+        return np.array([_quanta(table, resources, flavors, quantum, default) for table in tables])
 
     quota, lend, borrow = amounts("nominal", 0), amounts("lend", NO_LIMIT), amounts("borrow", -1)
+    for node, name in enumerate(names):
+        if name in leaves:
+            unused = _unused(nodes[name], resources, flavors)
+            quota[node, unused] = borrow[node, unused] = 0
     named = {name for node in nodes.values() for name in node.names()}
     tables = [table for n in nodes.values() for table in (n.nominal, n.borrow, n.lend)]
     is_every = any(not isinstance(table, Mapping) for table in tables)
@@ -230,9 +264,10 @@ def quota_tree(
         if above >= 0:
             quota[above] += quota[node] - local[node]
     is_child = (parent >= 0)[:, None]
-    may_borrow = is_child & (borrow != 0) & is_limited
+    counts = is_limited[flavors.resource]
+    may_borrow = is_child & (borrow != 0) & counts
     limit = np.where(is_child & (borrow < 0), NO_LIMIT, quota + np.maximum(borrow, 0))
-    limit[:, ~is_limited], local[:, ~is_limited] = NO_LIMIT, 0
+    limit[:, ~counts], local[:, ~counts] = NO_LIMIT, 0
     paths = [[row[n] for n in path_of(name, nodes)][::-1] for name in queue_names]
     depth = max((len(path) for path in paths), default=1)
     return QuotaTree(
@@ -244,7 +279,15 @@ def quota_tree(
         np.array([path + [-1] * (depth - len(path)) for path in paths], np.int32),
         is_limited,
         bool(is_limited.any() and not may_borrow.any()),
+        flavors,
     )
+
+
+def _unused(node: Quota, resources: Sequence[str], flavors: Flavors) -> Mask:
+    """Return the mask of the columns that a queue does not name, where it names others, (K,)."""
+    named = [own(node, name) for name in resources]
+    pairs = zip(flavors.resource.tolist(), flavors.name, strict=True)
+    return np.array([len(named[r]) > 0 and flavor not in named[r] for r, flavor in pairs])
 
 
 def _check_queue(name: str, nodes: Mapping[str, Quota], leaves: Mapping[str, float]) -> None:
@@ -269,7 +312,16 @@ def _amounts(name: str, value: Any) -> Amounts:
         return {}
     if not isinstance(value, Mapping):
         return _amount(name, value)
-    return {str(key): _amount(f"{name}.{key}", amount) for key, amount in value.items()}
+    amounts: dict[str, Amount | dict[str, Amount]] = {}
+    for key, amount in value.items():
+        if not isinstance(amount, Mapping):
+            amounts[str(key)] = _amount(f"{name}.{key}", amount)
+            continue
+        amounts[str(key)] = {
+            str(flavor): _amount(f"{name}.{key}.{flavor}", own_amount)
+            for flavor, own_amount in amount.items()
+        }
+    return amounts
 
 
 def _amount(name: str, value: Any) -> Amount:
@@ -291,16 +343,18 @@ def _amount(name: str, value: Any) -> Amount:
 
 
 def _quanta(
-    table: Amounts, resources: Sequence[str], total: I8, quantum: F8, default: int
+    table: Amounts, resources: Sequence[str], flavors: Flavors, quantum: F8, default: int
 ) -> list[int]:
-    """Return the amount of each resource in quanta; `default` where the table names none."""
+    """Return the amount of each column in quanta; `default` where the table names none."""
     quanta = []
-    for r, name in enumerate(resources):
-        value = table.get(name) if isinstance(table, Mapping) else table
+    for k, (r, flavor) in enumerate(zip(flavors.resource.tolist(), flavors.name, strict=True)):
+        value = table.get(resources[r]) if isinstance(table, Mapping) else table
+        if isinstance(value, Mapping):
+            value = value.get(flavor)
         if value is None:
             quanta.append(default)
         elif isinstance(value, str):
-            share = np.array(float(value.removesuffix("%")) / 100 * float(total[r]))
+            share = np.array(float(value.removesuffix("%")) / 100 * float(flavors.total[k]))
             quanta.append(int(capacity_quanta(share, 1.0)))
         else:
             quanta.append(int(capacity_quanta(np.array(value), float(quantum[r]))))

@@ -10,7 +10,8 @@ instant is over: its end in the heap, and the row of its first task, stay as the
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.caps import count_within
-from sim.engine.kernels.features import CAPS, DYNAMIC_ORDER, LIMITS, POOL, QUOTAS
+from sim.engine.kernels.features import CAPS, DYNAMIC_ORDER, FLAVORS, LIMITS, POOL, QUOTAS
+from sim.engine.kernels.flavors import is_one_try
 from sim.engine.kernels.heaps import fin_push
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.service import accrue
@@ -175,6 +176,8 @@ def startable(st, g, machine):
         if first_k > 0:
             count = min(count, first_k)
     if count > 1 and DYNAMIC_ORDER and not keeps_rank(st, j, st.state_job_wait_queue[j]):
+        return 1
+    if FLAVORS and not is_one_try(st, g):
         return 1
     return _fitting(st, g, machine, count) if count > 1 else 1
 

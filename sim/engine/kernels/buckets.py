@@ -16,7 +16,7 @@ N_NEW, then the rest, up to N_BUCKETS. Room and caps only get tighter within a d
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import CAPS, GANGS, SCORED
+from sim.engine.kernels.features import CAPS, FLAVORS, GANGS, SCORED
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import (
@@ -135,8 +135,11 @@ def gang_kind(st):
 
 @part
 def end_dispatch(st):
-    """End a dispatch: no bucket is new any more, except those refused because of a cap."""
-    st.state_i[N_NEW] = st.state_i[N_REFUSED]
+    """End a dispatch: no bucket is new any more, except those refused because of a cap.
+
+    With flavors all are, as one that lacked the quota of a flavor may have room there.
+    """
+    st.state_i[N_NEW] = st.state_i[N_BUCKETS] if FLAVORS else st.state_i[N_REFUSED]
     st.state_i[N_REFUSED] = 0
 
 
@@ -211,7 +214,7 @@ def _bucket_of(st, queue, kind, g):
         st.state_bucket_demand[r, position] = st.w_stage_demand[demand_row(st, g), r]
         if is_gang:
             st.state_bucket_demand[r, position] = FITS_NOTHING
-    if is_gang or not is_tried:
+    if is_gang or not is_tried or FLAVORS:  # another queue may have other flavors
         _mark_new(st, position)
     return bucket
 

@@ -16,7 +16,17 @@ from sim.engine.kernels.components import (
     idle_slots,
 )
 from sim.engine.kernels.elastic import is_elastic, width_of
-from sim.engine.kernels.features import BATCHES, CAPS, ELASTIC, GANGS, PINS, POOL, QUOTAS, USAGE
+from sim.engine.kernels.features import (
+    BATCHES,
+    CAPS,
+    ELASTIC,
+    FLAVORS,
+    GANGS,
+    PINS,
+    POOL,
+    QUOTAS,
+    USAGE,
+)
 from sim.engine.kernels.jobs import HELD
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import (
@@ -170,17 +180,47 @@ def _check_nodes(st):
     taken = st.state_sum_node
     taken[:] = 0
     for org in range(st.state_org_used.shape[0]):
-        taken[org] = st.state_org_used[org]
+        if FLAVORS:
+            for r in range(st.state_org_used.shape[1]):
+                if not _adds_up(st, org, r):
+                    _break(st, NODE, org)
+            taken[org] = st.state_node_taken[org]
+        else:
+            taken[org] = st.state_org_used[org]
     for node in range(len(st.c_node_parent)):
         above = st.c_node_parent[node]
-        for r in range(taken.shape[1]):
+        for k in range(taken.shape[1]):
             if above >= 0:
-                taken[above, r] += max(taken[node, r] - st.c_node_local[node, r], 0)
-            if taken[node, r] != st.state_node_taken[node, r]:
+                taken[above, k] += max(taken[node, k] - st.c_node_local[node, k], 0)
+            if taken[node, k] != st.state_node_taken[node, k]:
                 _break(st, NODE, node)
-            is_over = r < st.state_i[N_RIGID] and taken[node, r] > st.c_node_limit[node, r]
+            is_rigid = _resource_of(st, k) < st.state_i[N_RIGID]
+            is_over = is_rigid and taken[node, k] > st.c_node_limit[node, k]
             if is_over and not PINS:
                 _break(st, NODE, node)
+
+
+@part
+def _resource_of(st, k):
+    """Return the resource of a column of the quotas."""
+    if FLAVORS:
+        for r in range(st.c_flavor_column.shape[1]):
+            for flavor in range(st.c_flavor_column.shape[0]):
+                if st.c_flavor_column[flavor, r] == k:
+                    return r
+    return k
+
+
+@part
+def _adds_up(st, org, r):
+    """Tell whether the use of an organisation in the columns of a resource is all that it uses."""
+    total = 0
+    for k in range(st.state_node_taken.shape[1]):
+        for flavor in range(st.c_flavor_column.shape[0]):
+            if st.c_flavor_column[flavor, r] == k:
+                total += st.state_node_taken[org, k]
+                break
+    return total == st.state_org_used[org, r]
 
 
 @part

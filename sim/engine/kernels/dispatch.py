@@ -20,6 +20,7 @@ from sim.engine.kernels.features import (
     USAGE,
     WINDOWS,
 )
+from sim.engine.kernels.flavors import NONE, open_next
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.resources import clear_dirty, demand_row, fits, is_kept, within_cap
@@ -83,6 +84,22 @@ def machine_for(st, g, row, begin, freed):
     if freed:
         return _first_dirty(st, g, row)
     return _first_fit(st, g, row, begin)
+
+
+@part
+def machine_in_flavors(st, g, row):
+    """Return the machine that a task of stage `g` goes to, in its flavors one after the other.
+
+    -1 for none; the flavor of the machine stays open.
+    """
+    j = st.w_stage_job[g]
+    i = open_next(st, j, st.w_stage_tries[g], st.w_stage_demand, row, NONE, True)
+    while i != NONE:
+        machine = machine_for(st, g, row, 0, False)
+        if machine >= 0:
+            return machine
+        i = open_next(st, j, st.w_stage_tries[g], st.w_stage_demand, row, i, True)
+    return -1
 
 
 @part

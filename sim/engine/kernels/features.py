@@ -92,6 +92,11 @@ RUNS_ON = Feature("RUNS_ON")
 goes by buckets, too."""
 QUOTAS = Feature("QUOTAS")
 """Queues are a tree of quotas that lend (`sim.engine.kernels.quotas`)."""
+FLAVORS = Feature("FLAVORS")
+"""Quotas are by class of machine (`sim.engine.kernels.flavors`); strict order goes by buckets."""
+STRATEGIES = Feature("STRATEGIES")
+"""In some queues a job that can't start blocks those behind it, in others they pass it; all go by
+buckets (`sim.engine.kernels.packing.classes`)."""
 CHECKS = Feature("CHECKS")
 """After each instant the accounts are summed anew (`sim.engine.kernels.conserve`): SIM_CHECKS=1."""
 

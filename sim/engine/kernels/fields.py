@@ -170,6 +170,14 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_node_nominal", "i8", "*, *", INPUT),  # quota, where it may borrow
     ("c_node_borrows", "i1", "*", INPUT),  # it may borrow something
     ("c_quota_limits", "i1", "*", INPUT),  # of each resource: some node names it
+    ("c_mach_flavor", "i4", "M:FLAVORS", INPUT),  # set of machines of the same flavors
+    ("c_flavor_column", "i8", "*, *", INPUT),  # column of the quotas of each resource, by set
+    ("c_tries", "i4", "*, *", INPUT),  # tries of a queue for a demand, in order, then -1
+    ("c_try", "i8", "*, 2", INPUT),  # its sets of machines, as bits, and one of them
+    ("c_org_least", "i1", "O:FLAVORS", INPUT),  # it takes the flavor for which it borrows least
+    ("c_org_skips", "i1", "O:STRATEGIES", INPUT),  # its jobs pass those that can't start
+    ("w_stage_tries", "i4", "G:FLAVORS", INPUT),  # its row of c_tries
+    ("w_job_tries", "i4", "*", INPUT),  # that of all slots of a gang
     # groups of jobs with a cap (`sim.engine.kernels.caps`)
     ("c_change_s", "f8", "*", INPUT),  # when a cap changes, ascending
     ("c_change_group", "i4", "*", INPUT),
@@ -227,8 +235,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_done", "i4", "J", INPUT),
     ("state_job_first_ended", "i4", "J", 0),  # ended tasks among its first k
     ("state_job_done_work", "f8", "J", INPUT),
-    # task seconds of the ended tasks among its first k
-    ("state_job_first_work", "f8", "J", INPUT),
+    ("state_job_first_work", "f8", "J", INPUT),  # task seconds of ended ones of the first k
     ("state_job_remaining", "f8", "J", INPUT),
     ("state_job_attained", "f8", "J", 0),  # at state_job_since
     ("state_job_since", "f8", "J", 0),
@@ -333,8 +340,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_queue_used", "i8", "Q, R", 0),
     ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap, +4 untried
     ("state_queue_blocked_stage", "i4", "Q", -1),
-    # pools that the first ones of the queue keep for themselves, as bits
-    ("state_queue_barred", "i8", "Q:CLASSES", 0),
+    ("state_queue_barred", "i8", "Q:CLASSES", 0),  # pools that its first ones keep, as bits
+    ("state_job_refused", "i8", "J:STRATEGIES", 0),  # round of placements that refused it last
     ("state_queue_waiting", "i4", "Q", 0),  # waiting stages (skip and pack)
     ("state_queue_deficit", "f8", "Q", 0),  # service that it is owed
     ("state_org_used", "i8", "O, R", 0),
@@ -359,8 +366,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # machines that may be overbooked
     ("state_mach_rate", "f8", "M:VARIABLE_ENDS, R", 1.0),  # fraction of full speed, by resource
     ("state_mach_slot", "i4", "M:VARIABLE_ENDS", -1),  # the first of its running tasks
-    # its room changed since the last placement
-    ("state_mach_touched", "i1", "M:VARIABLE_ENDS", 0),
+    ("state_mach_touched", "i1", "M:VARIABLE_ENDS", 0),  # its room has changed since placement
     ("state_touched", "i4", "M:VARIABLE_ENDS", 0),  # list of touched machines
     # running tasks, or batches of them
     ("state_slot_task", "i4", "S", 0),  # the first of a batch

@@ -20,13 +20,14 @@ from sim.engine.kernels.features import (
     CHOOSES,
     CLASSES,
     ELASTIC,
+    FLAVORS,
     HOLDS,
     PREEMPTS,
     RUNS_ON,
     SPREADS,
     WINDOWS,
 )
-from sim.engine.kernels.resources import acquire_held, is_kept, release_held
+from sim.engine.kernels.resources import acquire_held, is_kept, is_other_flavor, release_held
 from sim.engine.kernels.selected import is_shut
 from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import CONSTRAINED, N_HOLDERS
@@ -60,6 +61,8 @@ def slots_in(st, j, c, machine, left, is_now):
 
     All, if they take nothing. Of devices as they are now, if that is what is left.
     """
+    if FLAVORS and is_other_flavor(st, machine):
+        return 0
     n_slots = UNLIMITED
     for r in range(st.c_alignment_scale.shape[1]):
         if st.w_slot[c, r] > 0:

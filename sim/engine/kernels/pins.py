@@ -18,7 +18,16 @@ from sim.engine.kernels.choosing.devices import n_by_devices
 from sim.engine.kernels.components import first_component
 from sim.engine.kernels.domains import is_searched
 from sim.engine.kernels.elastic import is_elastic
-from sim.engine.kernels.features import CHOOSES, ELASTIC, GANGS, REPLANS, RESERVES, STRICT
+from sim.engine.kernels.features import (
+    CHOOSES,
+    ELASTIC,
+    FLAVORS,
+    GANGS,
+    REPLANS,
+    RESERVES,
+    STRICT,
+)
+from sim.engine.kernels.flavors import open_all
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import demand_row
@@ -79,6 +88,8 @@ def place_pinned(st):
     """Place the pinned jobs that are due, wait, and fit on their machines, by time and row."""
     if st.state_i[TRIES]:
         return
+    if FLAVORS:
+        open_all(st)  # whatever quotas say
     due, pin = st.state_pin_due, st.state_i[NEXT_PIN]
     while pin < len(st.w_pin_s) and st.w_pin_s[pin] <= st.state_f[NOW]:
         due[st.state_i[N_PINS_DUE]] = st.w_pin_job[pin]

@@ -10,26 +10,35 @@ number of nodes up to which it borrows.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_by_remaining, is_waiting_gang, list_bucket
-from sim.engine.kernels.features import GANGS, STRICT
+from sim.engine.kernels.features import FLAVORS, GANGS, STRICT
+from sim.engine.kernels.flavors import NONE, open_for
 from sim.engine.kernels.heaps import before
+from sim.engine.kernels.quotas import borrowed_bits, borrowed_height
 from sim.engine.kernels.resources import demand_row
-from sim.engine.kernels.state import N_BUCKETS, N_SCAN
+from sim.engine.kernels.state import FLAVOR, N_BUCKETS, N_SCAN, OPEN_FLAVORS
 from sim.engine.kernels.waiting import is_listed
 
 
 @part
 def note_borrowing(st):
-    """Note the first waiting stage of each queue, and where it would borrow."""
+    """Note the first waiting stage of each queue, and where it would borrow.
+
+    In the flavor that it would take by caps and quotas; if none allows it now, in the first.
+    """
+    open_flavors, flavor = st.state_i[OPEN_FLAVORS], st.state_i[FLAVOR]
     _find_heads(st)
     for q in range(len(st.state_queue_head)):
         g = st.state_queue_head[q]
         if g < 0:
             continue
+        if FLAVORS and open_for(st, g, NONE, True) == NONE:
+            open_for(st, g, NONE, False)
         j = st.w_stage_job[g]
         if GANGS and is_waiting_gang(st, j):
-            _note_nodes(st, q, j, st.w_job_total, j, 1)
+            _note_nodes(st, q, j, st.w_job_total, j)
         else:
-            _note_nodes(st, q, j, st.w_stage_demand, demand_row(st, g), 1)
+            _note_nodes(st, q, j, st.w_stage_demand, demand_row(st, g))
+    st.state_i[OPEN_FLAVORS], st.state_i[FLAVOR] = open_flavors, flavor
 
 
 @inlined
@@ -55,28 +64,8 @@ def _find_heads(st):
 
 
 @part
-def _note_nodes(st, q, j, demand, row, times):
-    """Note where queue `q` borrows if job `j` takes `times` the demand in `row`."""
-    path = st.c_org_path[st.w_job_org[j]]
-    depth = len(path)
-    while path[depth - 1] < 0:
-        depth -= 1
-    bits, takes_limited = 0, False
-    for r in range(st.c_alignment_scale.shape[1]):
-        amount = times * demand[row, r]
-        takes_limited |= amount > 0 and st.c_quota_limits[r] > 0
-        for d in range(depth - 1, -1, -1):
-            node = path[d]
-            taken = st.state_node_taken[node, r]
-            if amount > 0 and taken + amount > st.c_node_nominal[node, r]:
-                bits |= 1 << d
-            amount -= max(min(amount, st.c_node_local[node, r] - taken), 0)
-    if not takes_limited:
-        for d in range(depth):
-            bits |= st.c_node_borrows[path[d]] << d
-    height = 0
-    for d in range(depth):
-        if bits >> d & 1:
-            height = max(height, depth - d)
+def _note_nodes(st, q, j, demand, row):
+    """Note where queue `q` borrows if job `j` takes the demand in `row`."""
+    bits = borrowed_bits(st, st.w_job_org[j], demand, row)
     st.state_queue_borrows[q] = bits
-    st.state_queue_height[q] = height
+    st.state_queue_height[q] = borrowed_height(st, st.w_job_org[j], bits)

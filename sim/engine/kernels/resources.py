@@ -3,8 +3,17 @@
 from sim.base.jit import inlined, part
 from sim.engine.kernels.caps import WITHIN, count_amount, over_cap
 from sim.engine.kernels.choosing.devices import can_run
-from sim.engine.kernels.features import CAPS, CHOOSES, CLASSES, HOLDS, QUOTAS, USAGE, VARIABLE_ENDS
-from sim.engine.kernels.quotas import count_in_tree, within_quota
+from sim.engine.kernels.features import (
+    CAPS,
+    CHOOSES,
+    CLASSES,
+    FLAVORS,
+    HOLDS,
+    QUOTAS,
+    USAGE,
+    VARIABLE_ENDS,
+)
+from sim.engine.kernels.quotas import column, count_in_tree, within_quota
 from sim.engine.kernels.state import (
     BARRED,
     CONSTRAINED,
@@ -12,6 +21,7 @@ from sim.engine.kernels.state import (
     IS_COUNTED,
     N_DIRTY,
     N_TOUCHED,
+    OPEN_FLAVORS,
     RELEASED,
     UNIT,
 )
@@ -30,12 +40,20 @@ def fits(st, row, machine):
     """Tell whether the demand in `row` fits the free room of `machine`."""
     if st.state_mach_lost[machine]:
         return False
+    if FLAVORS and is_other_flavor(st, machine):
+        return False
     for r in range(st.state_mach_free.shape[1]):
         if st.w_stage_fit[row, r] > st.state_mach_free[machine, r]:
             return False
     if CHOOSES and st.state_i[CONSTRAINED]:
         return can_run(st, row, machine)
     return True
+
+
+@part
+def is_other_flavor(st, machine):
+    """Tell whether `machine` is of other flavors than those that are tried now."""
+    return not st.state_i[OPEN_FLAVORS] >> st.c_mach_flavor[machine] & 1
 
 
 @part
@@ -72,7 +90,7 @@ def within_cap(st, j, demand, row, times):
         amount = times * demand[row, r]
         if st.state_org_used[org, r] + amount > st.c_org_cap[org, r]:
             return False
-        if QUOTAS and not within_quota(st, st.state_node_taken, org, r, amount):
+        if QUOTAS and not within_quota(st, st.state_node_taken, org, column(st, r), amount):
             return False
     return True
 
@@ -116,7 +134,7 @@ def move(st, j, machine, demand, row, times):
             st.state_queue_used[st.state_job_queue[j], r] += amount
             st.state_org_used[st.w_job_org[j], r] += amount
         if QUOTAS:
-            count_in_tree(st, st.w_job_org[j], r, amount)
+            count_in_tree(st, st.w_job_org[j], machine, r, amount)
     if CAPS:
         count_amount(st, j, demand, row, times)
     if CHOOSES:

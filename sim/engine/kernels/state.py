@@ -90,6 +90,9 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_PINS_DUE,
     NEXT_MOMENT,
     TRIES,
+    OPEN_FLAVORS,
+    FLAVOR,
+    N_ROUNDS,
     # configuration
     SHARE,
     UNIT,
@@ -131,8 +134,8 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     ISOLATED,
     BY_SHARE,
     EXCLUSIVES,
-) = range(95)
-N_I = 95
+) = range(98)
+N_I = 98
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIMITED, N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened
 # since all jobs were refined; N_URGENT: events that are not deferred; N_STOPPING: gangs that stop;
@@ -144,7 +147,8 @@ N_I = 95
 # gangs that hold slots, in runs with preemption; N_COUNTED: shapes of slots that are counted;
 # IS_COUNTED: since then nothing was released, and no gang begun (`sim.engine.kernels.slot_counts`);
 # N_AHEAD: claims that begin later; NEXT_PIN, N_PINS_DUE: pinned jobs; NEXT_MOMENT, TRIES: a
-# placement is tried, and will be taken back (`sim.engine.kernels.pins`).
+# placement is tried, and will be taken back (`sim.engine.kernels.pins`); OPEN_FLAVORS, FLAVOR: of a
+# search (`sim.engine.kernels.flavors`); N_ROUNDS: times that all stages could be tried.
 # Configuration registers:
 # EXCLUSIVES: gangs take whole machines.
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:

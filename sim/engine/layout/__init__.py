@@ -49,7 +49,12 @@ from sim.engine.layout.features import event_capacity, may_share, registers, sel
 from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.partitions import tiers_in_order
 from sim.engine.layout.pins import pin_fields
-from sim.engine.layout.quotas import quota_fields, tree_of
+from sim.engine.layout.quotas import (
+    flavor_fields,
+    queue_strategies,
+    quota_fields,
+    tree_of,
+)
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
 from sim.engine.layout.slots import components_of, slot_fields
@@ -61,6 +66,8 @@ from sim.engine.plan import Event, Plan
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
+    from sim.cluster.components import Components
+    from sim.cluster.quotas import QuotaTree
     from sim.workload.columns import Columns
 
 
@@ -80,6 +87,7 @@ def lay_out(
     check_elastic(columns, plan)
     check_rigid(columns, cluster, plan)
     check_replan(plan)
+    fit, skips = queue_strategies(columns, cluster, plan)
     n_jobs, n_stages, n_tasks = len(columns.job_submit), len(columns.stage_job), columns.n_tasks
     resources, n_rigid, n_fit = order_resources(cluster, plan)
     quantum = resource_quanta(columns, cluster, resources)
@@ -87,7 +95,7 @@ def lay_out(
     capacity = machine_quanta(cluster, order, quantum)
     total = capacity.sum(axis=0)
     demand = demand_quanta(columns, cluster, resources)
-    tree = tree_of(columns, cluster, resources, total, quantum)
+    tree = tree_of(columns, cluster, resources, capacity, quantum)
     org, org_cap, org_weight = organisations(columns, cluster, total, resources, tree)
     n_queues = len(org_weight) * len(plan.queues.weight)
     remote = has_remote_penalty(columns, len(capacity))
@@ -100,12 +108,13 @@ def lay_out(
     device, per_device = int(flags[layout.DEVICE]), int(flags[layout.DEVICE_QUANTA])
     components = components_of(columns, cluster, demand, capacity, device, per_device)
     stage_pools, mach_pool, job_pools = machine_pools(
-        columns, cluster, plan, demand[:, :n_fit], capacity[:, :n_fit], components
+        columns, cluster, plan, demand[:, :n_fit], capacity[:, :n_fit], components, fit
     )
     groups, in_pools = cap_groups(columns, cluster), len(np.unique(mach_pool)) > 1
     features = select_features(
-        columns, cluster, plan, events, n_queues, remote, in_pools, groups, components is not None
-    )
+        columns, cluster, plan, events, n_queues, remote, in_pools, groups, components is not None,
+        fit, bool(skips.any()),
+    )  # fmt: skip
     features = shared if may_share(features, shared) else features
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
@@ -177,7 +186,6 @@ def lay_out(
         "X": len(columns.run_duration), "C": n_slots + MIN_RECORDS,
         "I": (4 if "ELASTIC" in features else 2) * n_slots + MIN_RECORDS,
     }  # fmt: skip
-    pack = plan.packing
     inputs: dict[str, NDArray[Any]] = {
         "w_job_submit": columns.job_submit,
         "w_job_stage0": columns.job_stage0,
@@ -189,17 +197,7 @@ def lay_out(
         "w_job_work": columns.job_work,
         "w_job_limit": job_limits(columns, enforces, "ENFORCES" in features),
         **preemption_fields(columns, plan, features),
-        **slot_fields(
-            columns,
-            demand,
-            cluster.unit,
-            gangs,
-            n_fit,
-            choice["w_job_allowed"],
-            choice["w_stage_allowed"],
-            components,
-            "COMPONENTS" in features,
-        ),
+        **_slots(columns, cluster, demand, gangs, n_fit, choice, components, features, tree),
         "w_job_pools": job_pools if "CLASSES" in features else job_pools[:1],
         **elastic_fields(columns, "ELASTIC" in features),
         **topology_fields(columns, cluster, "TOPOLOGY" in features),
@@ -241,13 +239,14 @@ def lay_out(
         "c_org_cap": org_cap,
         "c_org_weight": org_weight,
         **quota_fields(tree, "CHECKS" in features),
+        "c_org_skips": skips if "STRATEGIES" in features else skips[:1],
         **{f"p_job_{name}": plan.jobs[name] for name in Plan.JOB_COLUMNS},
         **{f"p_stage_{name}": plan.stages[name] for name in Plan.STAGE_COLUMNS},
         "p_task_order": task_order,
         "p_task_turn": task_turn,
         "p_turn_priority": by_turn(columns, plan, "priority"),
         "p_turn_prefers": by_turn(columns, plan, "prefers"),
-        "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
+        "p_pack": np.array([getattr(plan.packing, name) for name in _PACK_REGISTERS]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
         **replan_fields(
             columns, plan, demand, n_fit, sizes["U"], n_slots, choice["w_stage_allowed"], components
@@ -282,6 +281,7 @@ MIN_RECORDS = 2**16
 _FOR_EACH_TASK = {"SINGLES", "LAUNCHES", "TURNS", "HEAPS", "FAILS", "DEVICES", "REPLANNED"}
 """Conditions under which the state has rows for single tasks."""
 _QUEUE_COLUMNS = ("weight", "tier", "order", "demote_at", "demote_to")
+_PACK_REGISTERS = ("remaining", "remote", "unfairness", "order")
 _JOB_VIEWS = ("turn", "left", "started", "running", "done", "done_work", "first_work")
 
 
@@ -304,6 +304,26 @@ def _whole_fields(
         return {"w_job_exclusive": np.zeros(1, np.int8), "state_job_whole": absent}
     is_exclusive = exclusive_jobs(columns, cluster).astype(np.int8)
     return {"w_job_exclusive": is_exclusive, "state_job_whole": views["whole"]}
+
+
+def _slots(
+    columns: Columns,
+    cluster: Cluster,
+    demand: I8,
+    gangs: bool,
+    n_fit: int,
+    choice: dict[str, NDArray[Any]],
+    components: Components | None,
+    features: frozenset[str],
+    tree: QuotaTree | None,
+) -> dict[str, NDArray[Any]]:
+    """Return the fields of slots of gangs, and of the flavors in which they and tasks are tried."""
+    slots = slot_fields(
+        columns, demand, cluster.unit, gangs, n_fit, choice["w_job_allowed"],
+        choice["w_stage_allowed"], components, "COMPONENTS" in features,
+    )  # fmt: skip
+    total = slots["w_job_total"]
+    return slots | flavor_fields(columns, cluster, tree, demand, total, "FLAVORS" in features)
 
 
 def _durations(columns: Columns, batches: bool) -> dict[str, NDArray[Any]]:

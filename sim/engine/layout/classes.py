@@ -29,6 +29,7 @@ def machine_pools(
     demand: I8,
     capacity: I8,
     components: Components | None,
+    fit: Fit,
 ) -> tuple[I8, I8, I8]:
     """Return pools as bits: where stages can run, (G,); of machines, (M,); of gangs' slots, (J,).
 
@@ -39,7 +40,7 @@ def machine_pools(
     reservations, and are of one class where the policy selects classes.
     """
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
-    is_strict = plan.fit in (Fit.STRICT, Fit.PER_CLASS) and not cluster.unit
+    is_strict = fit in (Fit.STRICT, Fit.PER_CLASS) and not cluster.unit
     by_shape = len(cluster.machine_class) > 0
     if is_strict and not by_shape and len(cluster.reservations):
         return _reserved_pools(cluster, n_stages, n_jobs)

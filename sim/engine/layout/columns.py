@@ -107,8 +107,10 @@ def organisations(
     Parts of machines have no cap.
     """
     if tree is not None:
-        n_queues = len(columns.queue_names)
-        return columns.job_queue, tree.limit[:n_queues].copy(), tree.weight[:n_queues]
+        n_queues, by_flavor = len(columns.queue_names), tree.flavors.by_flavor
+        limit = tree.limit[:n_queues, tree.flavors.column[0]].copy()
+        limit[:, by_flavor] = NO_CAP  # each column has its own
+        return columns.job_queue, limit, tree.weight[:n_queues]
     n_jobs = len(columns.job_submit)
     if cluster.queue_mode == "global":
         cap = np.full((1, len(total)), NO_CAP, dtype=np.int64)

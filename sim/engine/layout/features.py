@@ -15,6 +15,7 @@ from sim.cluster.cap_groups import Groups
 from sim.cluster.classes import PARTS
 from sim.cluster.domains import asks_for_domains
 from sim.cluster.fits import has_constraints, has_enforced_limits
+from sim.cluster.flavors import has_flavors
 from sim.cluster.speeds import class_speeds
 from sim.engine.kernels import features as has
 from sim.engine.kernels import launch as lag
@@ -59,6 +60,8 @@ _RARER = _SITE | {
     has.COMPONENTS,
     has.REPLANS,
     has.QUOTAS,
+    has.FLAVORS,
+    has.STRATEGIES,
     has.CLASS_SPEEDS,
     has.TOPOLOGY,
     has.PINS,
@@ -78,13 +81,18 @@ def select_features(
     in_pools: bool,
     groups: Groups,
     has_components: bool,
+    fit: Fit,
+    several_fits: bool,
 ) -> frozenset[str]:
     """Return the features of a run, rounded up: each other variant costs a compilation.
 
     `in_pools`: machines are several pools (`sim.engine.layout.classes`). `groups`: jobs with caps.
+    `fit`: of all queues, but that with `several_fits` some let jobs pass.
     `has_components`: a gang has unequal slots (`sim.cluster.components`).
     """
-    needed = _needed(columns, cluster, plan, events, n_queues, remote, in_pools, groups)
+    needed = _needed(
+        columns, cluster, plan, events, n_queues, remote, in_pools, groups, fit, several_fits
+    )
     has_components |= has.TOPOLOGY in needed  # gangs are searched for in the same way
     needed |= {has.COMPONENTS} if has_components else set()
     checks = {has.CHECKS} if is_checked() else set()
@@ -163,6 +171,8 @@ def _needed(
     remote: bool,
     in_pools: bool,
     groups: Groups,
+    fit: Fit,
+    several_fits: bool,
 ) -> set[Feature]:
     queues, jobs = plan.queues, plan.jobs
     quotas, gangs = cluster.queue_mode == "quota", bool(columns.job_min_tasks.any())
@@ -183,7 +193,8 @@ def _needed(
     per_task = plan.task_priority is not None or plan.task_prefers is not None
     plans = bool(plan.reservations or plan.replan)
     windows = has_windows(columns, cluster, plan)
-    fit = Fit.SKIP if plans else plan.fit
+    flavors = has_flavors(cluster.quotas)
+    fit = Fit.SKIP if plans else fit
     if fit in (Fit.STRICT, Fit.PER_CLASS):
         fit = Fit.PER_CLASS if in_pools else Fit.STRICT
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
@@ -214,7 +225,9 @@ def _needed(
     tiers = not cluster.unit and has_tiers(cluster)
     crossed = cluster.topology.slows
     is_reserved = len(cluster.reservations) > 0
-    if fit == Fit.STRICT and (groups or preempts or tiers or is_reserved or plan.selects_classes):
+    by_bucket = groups or preempts or tiers or is_reserved or plan.selects_classes or flavors
+    by_bucket = by_bucket or several_fits
+    if fit == Fit.STRICT and by_bucket:
         fit = Fit.PER_CLASS  # of a single pool, or of those that are reserved
     needed = {
         has.POOL: pool,
@@ -250,6 +263,8 @@ def _needed(
         has.CAPS: bool(groups),
         has.TIERS: tiers,
         has.QUOTAS: quotas,
+        has.FLAVORS: flavors,
+        has.STRATEGIES: several_fits,
         has.CHOOSES: not cluster.unit
         and (
             has_constraints(columns, cluster)
@@ -306,6 +321,7 @@ def registers(
 ) -> I8:
     """Return the configuration registers of a run."""
     flags = np.zeros(register.N_I, dtype=np.int64)
+    flags[register.OPEN_FLAVORS] = -1
     if not -1 <= plan.share < len(cluster.resources):
         raise PolicyError(
             f"plan.share is {plan.share}; valid: -1 (dominant) to {len(cluster.resources) - 1}"

@@ -17,7 +17,7 @@ def policy_of(queues: Sequence[Raw], notes: Notes) -> dict[str, Any]:
     """Return the policy's options, with its name; note what is not simulated of the queues."""
     for queue in queues:
         _note(queue, notes)
-    policy: dict[str, Any] = {"name": "kueue", "queueing_strategy": _strategy(queues, notes)}
+    policy: dict[str, Any] = {"name": "kueue", "queueing_strategy": _strategy(queues)}
     if any(queue.mapping("status.fairSharing") for queue in queues):
         policy["fair_sharing"] = True
         notes.add(
@@ -29,14 +29,10 @@ def policy_of(queues: Sequence[Raw], notes: Notes) -> dict[str, Any]:
     return policy | ({"preemption": preemption} if preemption else {})
 
 
-def _strategy(queues: Sequence[Raw], notes: Notes) -> str:
-    strict = [queue.name for queue in queues if queue.text("spec.queueingStrategy") == STRICT]
-    if strict and len(strict) < len(queues):
-        notes.add(
-            "ClusterQueue", f"{STRICT} of {', '.join(strict)}",
-            f"one strategy for all queues: {BEST_EFFORT}",
-        )  # fmt: skip
-    return STRICT if strict and len(strict) == len(queues) else BEST_EFFORT
+def _strategy(queues: Sequence[Raw]) -> str:
+    """Return the strategy of queues that have none of their own in ``cluster.quotas``."""
+    is_strict = [queue.text("spec.queueingStrategy") == STRICT for queue in queues]
+    return STRICT if all(is_strict) else BEST_EFFORT
 
 
 def _preemption(queues: Sequence[Raw], notes: Notes) -> dict[str, Any]:
@@ -90,15 +86,15 @@ def _note(queue: Raw, notes: Notes) -> None:
         notes.add("ClusterQueue", f"{queue.name} concurrentAdmissionPolicy", "jobs do not migrate")
     fungibility = queue.mapping("spec.flavorFungibility")
     has_several = any(len(flavors) > 1 for _, flavors in queue.groups)
-    is_default = all(
-        json_field(fungibility, key, str) in ("", default, old)
-        for key, default, old in (
-            ("whenCanBorrow", "MayStopSearch", "Borrow"),
-            ("whenCanPreempt", "TryNextFlavor", "TryNextFlavor"),
-        )
-    )
-    if has_several and not is_default:
+    preempts = json_field(fungibility, "whenCanPreempt", str)
+    if has_several and preempts not in ("", "TryNextFlavor"):
         notes.add(
-            "ClusterQueue", f"{queue.name} flavorFungibility {fungibility}",
-            "flavors are tried by where there is room",
+            "ClusterQueue", f"{queue.name} flavorFungibility.whenCanPreempt {preempts}",
+            "a job preempts only where it fits in no flavor",
+        )  # fmt: skip
+    preference = json_field(fungibility, "preference", str)
+    if has_several and preference not in ("", "BorrowingOverPreemption"):
+        notes.add(
+            "ClusterQueue", f"{queue.name} flavorFungibility.preference {preference}",
+            "a job borrows before it preempts",
         )  # fmt: skip

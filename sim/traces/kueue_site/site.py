@@ -16,6 +16,8 @@ from sim.base.reading import OnBadRow, read_text
 from sim.base.reading.json_records import json_files
 from sim.base.reading.objects import time_of
 from sim.base.reading.text import BadLineError
+from sim.cluster.cluster import Cluster
+from sim.cluster.fits import check_fits
 from sim.traces.kueue_site.jobs import Jobs, read_site_jobs
 from sim.traces.kueue_site.nodes import Node, kinds, nodes_of
 from sim.traces.kueue_site.objects import COMMAND, Raw, read_site_objects
@@ -157,8 +159,16 @@ class _Parts:
 
     def cluster(self, workload: Workload | None, notes: Notes) -> dict[str, Any]:
         """Return the options of the cluster."""
-        quotas = quotas_of(self.objects["ClusterQueue"], self.objects["Cohort"], notes)
+        queues, cohorts = self.objects["ClusterQueue"], self.objects["Cohort"]
+        quotas = quotas_of(queues, cohorts, self.nodes, notes)
         cluster = _cluster(self.nodes, quotas, workload, notes)
+        why = "" if workload is None else _misfit(workload, cluster)
+        if why:
+            rest = Notes()
+            sums = _cluster(self.nodes, quotas_of(queues, cohorts, (), rest), workload, rest)
+            if workload is not None and not _misfit(workload, sums):
+                notes.add("ClusterQueue", f"by flavor {why}", "quotas of flavors are added up")
+                cluster = sums
         return cluster | ({"topology": self.topology} if self.topology else {})
 
     @property
@@ -189,6 +199,15 @@ def _cluster(
     if workload is not None and np.isfinite(workload.columns.job_requested).any():
         cluster["enforce_limits"] = True
     return cluster
+
+
+def _misfit(workload: Workload, cluster: Mapping[str, Any]) -> str:
+    """Return why a job that ran would never run in a cluster with such quotas; "" if all would."""
+    try:
+        check_fits(workload, Cluster.mixed(cluster["shape"]).with_quotas(cluster["quotas"]))
+    except InputError as error:
+        return error.message
+    return ""
 
 
 def _quota_of(

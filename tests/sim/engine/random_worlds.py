@@ -46,13 +46,13 @@ MECHANISMS = (
     *("speeds", "limits", "partitions", "caps", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive", "drains", "known outages", "reserved machines"),
     *("quotas", "pins", "unequal slots", "one per node", "elastic", "requests"),
-    *("selected classes", "topology"),
+    *("selected classes", "topology", "flavors", "strategies"),
 )
 RARE = {
     *("caps", "dependencies", "begin times", "singletons", "speeds", "limits"),
     *("preemption", "checkpoints", "tiers", "admission", "known outages", "reserved machines"),
     *("quotas", "pins", "one per node", "elastic", "selected classes"),
-    *("topology",),
+    *("topology", "flavors", "strategies"),
 }
 """Mechanisms that no wide variant has."""
 LEAN = (
@@ -286,6 +286,50 @@ LEAN = (
     ("selected classes", "pins", "classes", "gangs"),
     ("selected classes", "caps", "classes", "gangs"),
     ("selected classes", "callbacks", "classes", "failures"),
+    ("flavors",),
+    ("flavors", "classes"),
+    ("flavors", "gangs"),
+    ("flavors", "gangs", "skip", "devices"),
+    ("flavors", "per class", "classes", "gangs"),
+    ("flavors", "skip", "like tasks"),
+    ("flavors", "like tasks", "pack"),
+    ("flavors", "pack", "gangs"),
+    ("flavors", "pack", "fungible"),
+    ("flavors", "gangs", "fungible"),
+    ("flavors", "holds"),
+    ("flavors", "holds", "gangs", "caps"),
+    ("flavors", "choice", "devices"),
+    ("flavors", "unequal slots"),
+    ("flavors", "preemption"),
+    ("flavors", "preemption", "gangs"),
+    ("flavors", "preemption", "skip", "classes"),
+    ("flavors", "preemption", "pack"),
+    ("flavors", "preemption", "reservations"),
+    ("flavors", "reservations"),
+    ("flavors", "reservations", "devices", "choice"),
+    ("flavors", "reservations", "unequal slots"),
+    ("flavors", "reservations", "pins"),
+    ("flavors", "elastic", "callbacks"),
+    ("flavors", "topology", "gangs"),
+    ("flavors", "topology", "reservations"),
+    ("flavors", "pins", "gangs"),
+    ("flavors", "outages", "failures", "callbacks"),
+    ("flavors", "exclusive", "partitions"),
+    ("flavors", "selected classes", "classes"),
+    ("flavors", "evictions"),
+    ("flavors", "requests", "one per node", "gangs"),
+    ("flavors", "strategies"),
+    ("flavors", "strategies", "gangs", "preemption"),
+    ("strategies",),
+    ("strategies", "skip"),
+    ("strategies", "gangs"),
+    ("strategies", "gangs", "pool"),
+    ("strategies", "like tasks"),
+    ("strategies", "classes", "devices"),
+    ("strategies", "per class", "caps", "gangs"),
+    ("strategies", "preemption", "gangs"),
+    ("strategies", "failures", "outages", "callbacks"),
+    ("strategies", "tiers"),
     ("topology", "gangs"),
     ("topology", "gangs", "skip"),
     ("topology", "gangs", "pack", "choice"),
@@ -652,7 +696,7 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     if rigid and not hard:  # some so few that most jobs wait, and more of them do not fit
         many = int(rng.choice([1, 1, 2, 3]))
     cluster: World = {}
-    if on & {"classes", "devices", "per class", "speeds", *PARTITIONED}:
+    if on & {"classes", "devices", "per class", "speeds", "flavors", *PARTITIONED}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
         cluster["kinds"] = [
             {name: value for name, value in kind.items() if name != "devices" or name in on}
@@ -683,9 +727,16 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
         cluster["queues"] = {
             "mode": sorted(queues)[0].partition(" ")[0], "shares": dict.fromkeys(QUEUES, 1 / 3)
         }  # fmt: skip
-    if "quotas" in on and not queues:
+    if on & {"quotas", "flavors", "strategies"} and not queues:
         gpus = ["gpu"] if "devices" in on else []
-        cluster["quotas"] = _quotas(rng, ["slot"] if "slots" in cluster else ["cpu", "mem", *gpus])
+        resources = ["slot"] if "slots" in cluster else ["cpu", "mem", *gpus]
+        cluster["quotas"] = quotas = _quotas(rng, resources)
+        if "flavors" in on:
+            _divide_by_flavor(rng, quotas["tree"], resources)
+        if "strategies" in on:
+            for name in QUEUES:
+                some = ["strict", "skip"] if name == "q0" else ["", "strict", "skip"]
+                quotas["tree"][name]["strategy"] = str(rng.choice(some))
     if "limits" in on:
         cluster["enforce_limits"] = True
     if "dependencies" in on:
@@ -753,6 +804,31 @@ def _quotas(rng: np.random.Generator, resources: list[str]) -> World:
     if rng.random() < 0.5:  # what it lends hides that the others have used up theirs
         tree["idle"] = {"parent": "all" if shape else "", "nominal": amounts(0.7)}
     return {"tree": tree, "by_share": bool(rng.random() < 0.6)}
+
+
+def _divide_by_flavor(rng: np.random.Generator, tree: World, resources: list[str]) -> None:
+    """Give most amounts of some resources by flavor, or as shares of each; and choices."""
+    shares = ["0%", "25%", "60%", "100%", "100%", 4, 9.5, 40]
+    if not isinstance(tree["q0"]["nominal"], dict):
+        tree["q0"]["nominal"] = {}
+    tree["q0"]["nominal"].setdefault(resources[0], "60%")
+    for resource in resources:
+        if resource != resources[0] and rng.random() < 0.3:
+            continue
+        flavors = [["a", "b"], ["b", "a"], ["a"], ["a|b"], ["b"]][rng.integers(5)]
+        for row in tree.values():
+            for key in ("nominal", "borrow", "lend"):
+                table = row.get(key)
+                if not isinstance(table, dict):
+                    continue
+                if resource in table or (key == "nominal" and rng.random() < 0.5):
+                    own = rng.permutation(flavors)[: int(rng.integers(1, len(flavors) + 1))]
+                    table[resource] = {str(f): shares[rng.integers(len(shares))] for f in own}
+                    if rng.random() < 0.2 and row is not tree["q0"]:
+                        table[resource] = shares[rng.integers(5)]
+    for name in QUEUES:
+        if rng.random() < 0.4:
+            tree[name]["flavor_choice"] = "least_borrowing"
 
 
 def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:

@@ -681,6 +681,7 @@ class _Run(
         for r, amount in enumerate(demand):
             self.free[machine][r] -= sign * amount
             self.used[j][r] += sign * amount
+            self.used_in[j][self.column_on[machine][r]] += sign * amount
         if sign < 0:
             self.freed.add(machine)
 
@@ -691,7 +692,7 @@ class _Run(
             for g in self._single_task_stages()
             if all(self.demand[g][r] <= self.free[m][r] for r in self.rigid)
             and self._can_use(g, m)
-            and self._within_cap(int(self.c.stage_job[g]), self.demand[g], 1)
+            and self._within_cap_on(int(self.c.stage_job[g]), self.demand[g], m)
         ]
         residents = [entry for entry in reversed(self.running) if entry[3] == m]
         rows = []
@@ -825,7 +826,13 @@ class _Run(
         )
 
     def _machines(self, g):
-        if not self._within_cap(int(self.c.stage_job[g]), self.demand[g], 1):
+        j = int(self.c.stage_job[g])
+        if self.open is None and self.by_flavor:
+            tries = self._in_order(j, self.demand[g])
+            return sorted(
+                m for attempt in tries for m in self._within(attempt, lambda: self._machines(g))
+            )
+        if not self._within_cap(j, self.demand[g], 1):
             return []
         return [
             m
@@ -906,21 +913,22 @@ class _Run(
             self._replan()
             return
         by_fit = {Fit.SKIP: self._skip, Fit.PACK: self._pack}
-        by_fit.get(self.plan.fit, self._strict)()
+        by_fit.get(self.fit, self._strict)()
 
     def _strict(self):
-        blocked, started = {}, False  # machines that the first of each queue wait for
+        blocked, started, refused = {}, False, set()  # machines that the first of queues wait for
         counts_runs = any(group.counted != "submitted_jobs" for group in self.cap_groups)
         while True:
             heads = {}
             for g in self._waiting():
                 q = self._queue(g)
                 is_blocked = self._blocks(g) <= blocked.get(q, set()) or self._passes(g)
+                is_blocked |= g in refused
                 if not is_blocked and (q not in heads or self._rank(g) < self._rank(heads[q])):
                     heads[q] = g
             if not heads and counts_runs and started:
                 # those that just started may let jobs pass that blocked
-                blocked, started = {}, False
+                blocked, started, refused = {}, False, set()
                 continue
             if not heads:
                 return
@@ -930,9 +938,12 @@ class _Run(
                 started = True
                 continue
             if self.plan.preemption and self._preempt(g, barred):
-                blocked, started = {}, False
+                blocked, started, refused = {}, False, set()
                 continue
-            blocked[q] = barred | self._blocks(g)
+            if q[0] in self.skipping:
+                refused.add(g)
+            else:
+                blocked[q] = barred | self._blocks(g)
 
     def _blocks(self, g):
         """Return the machines that stage g blocks while it waits: none that is reserved now.
@@ -991,6 +1002,7 @@ class _Run(
         needs = self._total(j) if self._is_waiting_gang(j) else demand
         if self.unit or not self._within_cap(j, needs, 1):
             return set()
+        allowed = {m for attempt in self._in_order(j, needs) for m in attempt.machines}
         for m, (free, capacity) in enumerate(zip(self.free, self.capacity, strict=True)):
             never = any(demand[r] > capacity[r] for r in self.deciding)
             if self._is_waiting_gang(j):
@@ -998,6 +1010,7 @@ class _Run(
             else:
                 never |= not self.allowed_on[g][m]
             never |= self._is_closed_now(j, m) or self._is_beside_itself(j, m)
+            never |= m not in allowed
             if m not in self.down and not never:
                 lacks = [
                     (demand[r] - free[r]) * (1.0 / max(1, *(c[r] for c in self.capacity)))
@@ -1008,6 +1021,13 @@ class _Run(
         return {m for _, m in sorted(lacking)[: min(self.plan.held_machines, n_left)]}
 
     def _place(self, g, barred=()):
+        """Start stage g, or its gang, in the first of its flavors in which it fits."""
+        if not self.by_flavor:
+            return self._place_open(g, barred)
+        tries = self._in_order(int(self.c.stage_job[g]), self._needs(g)[0])
+        return any(self._within(attempt, lambda: self._place_open(g, barred)) for attempt in tries)
+
+    def _place_open(self, g, barred):
         j = int(self.c.stage_job[g])
         if self._is_waiting_gang(j):
             places = self._gang_fit(j, barred)

@@ -84,6 +84,8 @@ class Choosing:
         j = int(self.c.stage_job[g])
         if self._is_closed_now(j, m) or self._is_beside_itself(j, m):
             return False
+        if not self._is_open_to_flavor(m):
+            return False
         return self.unit or (
             self.allowed_on[g][m] and self._slots_by_devices(self.demand[g], m) >= 1
         )

@@ -146,7 +146,7 @@ class Composing:
         component = self.components[j][k]
         if m in self.down or not self._may_hold(j, k, m) or self._is_closed_now(j, m):
             return 0
-        if self._is_beside_itself(j, m):
+        if self._is_beside_itself(j, m) or not self._is_open_to_flavor(m):
             return 0
         slot = component.slot
         room = [max(self.free[m][r], 0) // slot[r] for r in self.deciding if slot[r] > 0]

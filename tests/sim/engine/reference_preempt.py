@@ -160,9 +160,10 @@ class Preempting:
         `taken`: one of these.
         """
         use = self._use_by_org()
-        limited = [r for r in self.limited if r in self.deciding and self._may_borrow(name, r)]
-        limited = [r for r in limited if taken is None or r in taken]
-        return any(self._taken(name, r, use) > self._quota(name, r) for r in limited)
+        every = self._columns_of([r for r in self.limited if r in self.deciding])
+        limited = [k for k in every if self._may_borrow(name, k)]
+        limited = [k for k in limited if taken is None or k in taken]
+        return any(self._taken(name, k, use) > self._quota(name, k) for k in limited)
 
     def _keeps_quota(self, g):
         """Tell whether the queue of stage g stays within its quota, and its limit, if g starts."""
@@ -170,10 +171,11 @@ class Preempting:
         name, (demand, times) = self.c.queue_names[org], self._needs(g)
         node = self.quota_nodes[name]
         for r in (r for r in self.limited if r in self.deciding and demand[r] > 0):
-            amount = self._taken(name, r, use) + times * demand[r]
-            if self._may_borrow(name, r) and amount > self._quota(name, r):
+            k = r if self.open is None else self.open.column[r]
+            amount = self._taken(name, k, use) + times * demand[r]
+            if self._may_borrow(name, k) and amount > self._quota(name, k):
                 return False
-            if amount > self._quota(name, r) + (node.borrow[r] if node.parent else 0):
+            if amount > self._quota(name, k) + (node.borrow[k] if node.parent else 0):
                 return False
         return True
 
@@ -181,15 +183,19 @@ class Preempting:
         """Return the share of the unit's queue, by quotas whether it borrows what both take."""
         j, k = int(self.c.stage_job[g]), self._job_of(unit)
         if self.plan.preemption.by & Right.QUOTA:
-            needed = self._needs(g)[0]
-            taken = {r for r, amount in enumerate(needed) if amount > 0 and self._takes(unit, r)}
+            needed = [(r, amount) for r, amount in enumerate(self._needs(g)[0]) if amount > 0]
+            column = range(len(self.total)) if self.open is None else self.open.column
+            taken = {column[r] for r, _ in needed if self._takes(unit, r, column[r])}
             return self._borrows(self.c.queue_names[self.org[k]], taken)
         return self._share(k, self.org[j] != self.org[k])
 
-    def _takes(self, unit, r):
+    def _takes(self, unit, r, column):
+        """Tell whether a unit takes a resource, of a column: by slots of its gang, or by tasks."""
         entries, k = unit
-        slots = [self._slot(k)] if k is not None and self.idle[k] is not None else []
-        return any(demand[r] > 0 for demand in slots + [self.demand[g] for _, _, g, *_ in entries])
+        is_gang = k is not None and self.idle[k] is not None
+        slots = [(self._slot(k), m) for m, *_ in self.idle[k]] if is_gang else []
+        slots += [(self._slot(k) if is_gang else self.demand[g], m) for _, _, g, m, _, _ in entries]
+        return any(demand[r] > 0 and self.column_on[m][r] == column for demand, m in slots)
 
     def _needs(self, g):
         j = int(self.c.stage_job[g])
@@ -259,9 +265,33 @@ class Preempting:
         if self.claims.get(j, -math.inf) > self.now:
             return False
         barred = {*barred, *self._closed_to_start(j)}
+        if self.by_flavor and self.open is None:
+            tries = self._in_order(j, self._needs(g)[0], is_allowed=False)
+            chosen = next(
+                filter(
+                    None,
+                    (self._within(attempt, lambda: self._victims(g, barred)) for attempt in tries),
+                ),
+                [],
+            )
+        else:
+            chosen = self._victims(g, barred)
+        if not chosen:
+            return False
+        if self.plan.preemption.grace_s > 0:
+            self.claims[j] = self.now + self.plan.preemption.grace_s
+            for unit in chosen:
+                self.leaving.append((self.claims[j], *self._named(unit), j))
+            return False
+        self._stop_units(chosen)
+        return self._start_preempting(g, barred)
+
+    def _victims(self, g, barred):
+        """List the units that have to stop so that stage g can start; none if it could without."""
+        j = int(self.c.stage_job[g])
         chosen, fits = [], lambda: self._fits_now(g, barred)
         if fits():
-            return False
+            return []
         own = self._own_shares(g)
         for unit in self._units(j):
             before = self._without(chosen, lambda unit=unit: self._before(g, unit))
@@ -272,18 +302,12 @@ class Preempting:
             if self._without(chosen, fits):
                 break
         else:
-            return False
+            return []
         for unit in chosen[::-1]:
             rest = [other for other in chosen if other is not unit]
             if self._without(rest, fits):
                 chosen = rest
-        if self.plan.preemption.grace_s > 0:
-            self.claims[j] = self.now + self.plan.preemption.grace_s
-            for unit in chosen:
-                self.leaving.append((self.claims[j], *self._named(unit), j))
-            return False
-        self._stop_units(chosen)
-        return self._start_preempting(g, barred)
+        return chosen
 
     def _named(self, unit):
         """Return a unit by its tasks and the number of each placement, its job, and that of it."""
@@ -325,7 +349,9 @@ class Preempting:
             if not stages or (self._is_listed() and self._holds(j)):
                 continue
             g = min(stages, key=lambda g: (self.plan.stages["key"][g], g))
-            if self._fits_now(g, self._closed_to_start(j)):
+            tries = self._in_order(j, self._needs(g)[0]) if self.by_flavor else [None]
+            barred = self._closed_to_start(j)
+            if any(self._within(attempt, lambda: self._fits_now(g, barred)) for attempt in tries):  # noqa: B023
                 self._start_preempting(g, ())
         self.claimants = []
 
@@ -363,7 +389,7 @@ class Preempting:
 
     def _without(self, units, ask):
         """Return what `ask` says while the room of some units is given back."""
-        names = ("free", "used", "devices", "freed")
+        names = ("free", "used", "used_in", "devices", "freed")
         before = {name: copy.deepcopy(getattr(self, name)) for name in names}
         for entries, k in units:
             for _, task, g, machine, _, in_held_slot in entries:
@@ -393,7 +419,7 @@ class Preempting:
 
         Under periodic planning only for jobs for which a pass or a plan says so.
         """
-        in_order = self.plan.fit.name in ("STRICT", "PER_CLASS") and not self._is_listed()
+        in_order = self.fit.name in ("STRICT", "PER_CLASS") and not self._is_listed()
         if not self.plan.preemption or in_order:
             return False
         first = {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import math
 from collections import Counter
+from functools import partial
 
 from sim.engine.plan import NO_LIMIT, Machine
 
@@ -45,7 +46,7 @@ def reserve(run, first: int = -1) -> bool:
         """Return the least room on machine m, of each resource, while j would run."""
         if m in (run.down if begin == (now, 0) else run.unforeseen):
             return None
-        if run._is_closed(j, m, begin[0], end_of(begin, j)[0]):
+        if run._is_closed(j, m, begin[0], end_of(begin, j)[0]) or not run._is_open_to_flavor(m):
             return None
         rooms = []
         for moment in moments(claims, begin, j):
@@ -75,10 +76,11 @@ def reserve(run, first: int = -1) -> bool:
         org = run.org[j]
         for moment in moments(claims, begin, j):
             holders = [i for first, end, i, _ in claims if first <= moment < end]
-            use = [[0] * len(run.total) for _ in run.org_weight]
-            for i in holders:
-                for r, amount in enumerate(needs(i)):
-                    use[run.org[i]][r] += amount
+            use = [[0] * len(run.columns) for _ in run.org_weight]
+            for first, end, i, taken in claims:
+                for m, k in taken if first <= moment < end else ():
+                    for r, amount in enumerate(run.components[i][k].slot):
+                        use[run.org[i]][run.column_on[m][r]] += amount
             if not run._within_quota(org, needs(j), use):
                 return False
             holders = [i for i in [*holders, j] if run.org[i] == org]
@@ -117,8 +119,12 @@ def reserve(run, first: int = -1) -> bool:
             room = least_room(claims, begin, j, m)
             return 0 if room is None else slots(room, j, 0, m, begin)
 
-        chosen = run._in_domains(j, search, slots_on)
-        return chosen if chosen is not None and within_cap(claims, begin, j) else None
+        tries = run._in_order(j, needs(j), is_allowed=False) if run.by_flavor else [None]
+        for attempt in tries:
+            chosen = run._within(attempt, lambda: run._in_domains(j, search, slots_on))
+            if chosen and run._within(attempt, partial(within_cap, claims, begin, j)):
+                return chosen
+        return None
 
     def places_by(claims, begin, j, rule, outside):
         """Return the same by some rule: component by component, without some machines."""
@@ -194,7 +200,8 @@ def reserve(run, first: int = -1) -> bool:
         start_s, machines = run.reserved[j]
         begin = (start_s, 0 if start_s == now else 1)
         is_kept = start_s >= now and is_free(claims, begin, j, machines)
-        if not is_kept or not within_cap(claims, begin, j):
+        attempt = run._with_machine(j, needs(j), machines[0][0])
+        if not is_kept or not run._within(attempt, partial(within_cap, claims, begin, j)):
             stored, claims, run.reserved = {}, running, {}
             break
         stored[j] = (begin, end_of(begin, j), j, machines)

@@ -26,7 +26,7 @@ OTHERS = (
     *("dependencies", "begin times", "singletons", "evictions", "preemption", "checkpoints"),
     *("tiers", "admission", "exclusive"),
     *("drains", "known outages", "reserved machines", "unequal slots", "elastic"),
-    *("selected classes", "topology", "pins"),
+    *("selected classes", "topology", "pins", "flavors", "strategies"),
 )
 
 REFUSED = {
@@ -35,6 +35,11 @@ REFUSED = {
     ("elastic", "planning"): "elastic jobs do not run with periodic planning",
     ("reservations", "selected classes"): "may take a machine from a job at any time",
     ("planning", "selected classes"): "may take a machine from a job at any time",
+    ("flavors", "planning"): "has no quotas by class of machine",
+    ("pack", "strategies"): "has a strategy of a queue",
+    ("reservations", "strategies"): "has a strategy of a queue",
+    ("planning", "strategies"): "has a strategy of a queue",
+    ("holds", "strategies"): "has a strategy of a queue",
 }
 """Pairs that never run, and their reason; `docs/architecture.md` has them in words."""
 
@@ -42,6 +47,11 @@ ONE_OF = [
     {"hard queues", "weighted queues"},
     {"hard queues", "quotas"},
     {"weighted queues", "quotas"},
+    *(
+        {queues, name}
+        for queues in ("hard queues", "weighted queues")
+        for name in ("flavors", "strategies")
+    ),
     {"evictions", "preemption"},
 ]
 """Mechanisms of which a run has one."""

@@ -10,6 +10,7 @@ import pytest
 import policies
 import sim
 from sim.base.errors import InputError
+from sim.base.jit import specialised
 from sim.engine.kernels import quotas as kernel
 from tests.examples import COMPILED_WIDE, examples
 from tests.sim.engine import outcome, reference
@@ -248,18 +249,21 @@ def test_a_queue_that_borrows_gives_back_to_one_within_its_quota():
 
     One that needs 5 would borrow itself; queue 2 is in a tree of its own.
     """
+    names = ("count_in_tree", "is_borrowing", "may_reclaim", "lends_to")
+    kernels = [specialised(getattr(kernel, name), frozenset(), interpreted=True) for name in names]
+    count_in_tree, is_borrowing, may_reclaim, lends_to = kernels
     st = lent()
     for _ in range(6):
-        kernel.count_in_tree(st, 0, 0, 1)
+        count_in_tree(st, 0, 0, 0, 1)
     st.state_org_used[0] = 6
-    assert kernel.is_borrowing(st, 0)
-    assert not kernel.is_borrowing(st, 1)
-    assert not kernel.is_borrowing(st, 3)
+    assert is_borrowing(st, 0)
+    assert not is_borrowing(st, 1)
+    assert not is_borrowing(st, 3)
     needs = np.array([[4], [5]])
-    assert kernel.may_reclaim(st, 1, needs, 0, 1)
-    assert not kernel.may_reclaim(st, 1, needs, 1, 1)
-    assert not kernel.may_reclaim(st, 0, needs, 0, 1)
-    assert kernel.lends_to(st, 0, 1)
-    assert not kernel.lends_to(st, 0, 2)
-    kernel.count_in_tree(st, 0, 0, -2)
-    assert not kernel.is_borrowing(st, 0)
+    assert may_reclaim(st, 1, needs, 0, 1)
+    assert not may_reclaim(st, 1, needs, 1, 1)
+    assert not may_reclaim(st, 0, needs, 0, 1)
+    assert lends_to(st, 0, 1)
+    assert not lends_to(st, 0, 2)
+    count_in_tree(st, 0, 0, 0, -2)
+    assert not is_borrowing(st, 0)

@@ -93,7 +93,7 @@ CPU, A100 = {"kind": "cpu"}, {"kind": "a100"}
 SITE = [
     queue("team-a", "all",
           group(quota("cpus", cpu=(8, 4, 2), memory=("32Gi",), gpu=(0,)),
-                quota("a100", cpu=(0, 0, 0), memory=("32Gi",), gpu=(4, None, 2))),
+                quota("a100", cpu=(4, 0, 0), memory=("32Gi",), gpu=(4, None, 2))),
           version="v1beta1",
           preemption={"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}),
     queue("team-b", "all", group(quota("cpus", cpu=("7500m",), memory=("32Gi",))),
@@ -130,14 +130,63 @@ def folder(tmp_path):
     return path
 
 
+CPUS = "cpus|cpus#2|cpus#3"
+"""Classes of the nodes of flavor cpus."""
+
+
 def test_quotas_of_queues_and_cohorts(folder):
+    """By the classes of the nodes of each flavor; a queue among others blocks by itself."""
     quotas = read_site(folder).cluster["quotas"]
     assert quotas == {
-        "team-a": {"parent": "all", "nominal": {"cpu": 8, "mem": 64, "gpu": 4},
-                   "borrow": {"cpu": 4}, "lend": {"cpu": 2, "gpu": 2}},
-        "team-b": {"parent": "all", "nominal": {"cpu": 7.5, "mem": 32, "gpu": 4}, "weight": 2},
-        "all": {"parent": "org", "nominal": {"cpu": 4}, "borrow": {"cpu": 0}},
+        "team-a": {
+            "parent": "all",
+            "nominal": {"cpu": {CPUS: 8, "a100": 4}, "mem": {CPUS: 32, "a100": 32},
+                        "gpu": {CPUS: 0, "a100": 4}},
+            "borrow": {"cpu": {CPUS: 4, "a100": 0}},
+            "lend": {"cpu": {CPUS: 2, "a100": 0}, "gpu": {"a100": 2}},
+        },
+        "team-b": {
+            "parent": "all", "weight": 2, "strategy": "strict",
+            "nominal": {"cpu": {CPUS: 7.5}, "mem": {CPUS: 32}, "gpu": {"a100": 4}},
+        },
+        "all": {"parent": "org", "nominal": {"cpu": {CPUS: 4}}, "borrow": {"cpu": {CPUS: 0}}},
     }  # fmt: skip
+
+
+def test_flavors_in_the_order_of_a_queue(tmp_path):
+    """Of one of each resource the quota is a number; a class of two flavors is in the first."""
+    spot, both = {"spot": "yes"}, {"spot": "yes", "new": "yes"}
+    items = [
+        queue("q", "",
+              group(quota("new", cpu=(4,)), quota("spot", cpu=(8,)), quota("gone", cpu=(9,))),
+              group(quota("any", memory=("9Gi",))),
+              flavorFungibility={"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "Preempt"}),
+        flavor("spot", spot), flavor("new", {"new": "yes"}), flavor("any"),
+        flavor("gone", {"x": "y"}),
+        node("n1", 4, 8, labels=spot), node("n2", 4, 8, labels=both),
+    ]  # fmt: skip
+    site = written(tmp_path, items)
+    assert [n.machine_class for n in site.nodes] == ["new+spot+any", "spot+any"]
+    assert site.cluster["quotas"] == {
+        "q": {"nominal": {"cpu": {"new+spot+any": 4, "spot+any": 8}, "mem": 9},
+              "flavor_choice": "least_borrowing"}
+    }  # fmt: skip
+    text = "\n".join(site.notes)
+    for part in (
+        "of the flavors new and spot",
+        "q's quota of cpu in gone",
+        "whenCanPreempt Preempt",
+    ):
+        assert part in text, part
+
+
+def test_jobs_that_ran_elsewhere_add_the_quotas_of_flavors_up(folder):
+    """Of team-b pods with a GPU take CPUs of one flavor and GPUs of another: no node is both."""
+    jobs = [workload("odd", "b", "user", 0, 5, 50, gpu=1)]
+    (folder / "workloads.json").write_text(json.dumps({"kind": "List", "items": jobs}))
+    site = read_site(folder)
+    assert site.cluster["quotas"]["team-a"]["nominal"] == {"cpu": 12, "mem": 64, "gpu": 4}
+    assert any("may run on no machine of a flavor" in note for note in site.notes)
 
 
 def test_nodes_by_flavor_and_what_pods_ask_for(folder):
@@ -174,9 +223,9 @@ def test_the_policy_and_what_it_lacks(folder):
     assert built.queueing_strategy == "BestEffortFIFO"
     text = "\n".join(site.notes)
     for part in (
-        "never held against a real site", "StrictFIFO of team-b", "team-b stopPolicy Hold",
+        "never held against a real site", "team-b stopPolicy Hold",
         "reclaimWithinCohort LowerPriority of team-b", "withinClusterQueue Never of team-b",
-        "c3 is cordoned", "old is of no flavor", "team-a: quotas of cpu, gpu, mem in several",
+        "c3 is cordoned", "old is of no flavor",
     ):  # fmt: skip
         assert part in text, part
 

@@ -14,7 +14,7 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_by_remaining, is_listed_before
 from sim.engine.kernels.choosing.devices import can_run
 from sim.engine.kernels.features import BATCHES, CHOOSES, SPREADS
-from sim.engine.kernels.packing.fitting import alignment, is_within_cap
+from sim.engine.kernels.packing.fitting import alignment, is_within_cap_on
 from sim.engine.kernels.packing.repeats import repeats
 from sim.engine.kernels.packing.score import (
     eta,
@@ -311,7 +311,7 @@ def _is_still_allowed(st, g, machine):
         return False
     if st.state_stage_bucket[g] < 0:
         return False
-    if not is_within_cap(st, st.state_bucket_position[st.state_stage_bucket[g]]):
+    if not is_within_cap_on(st, machine, st.state_bucket_position[st.state_stage_bucket[g]]):
         return False
     queue = st.state_job_wait_queue[st.w_stage_job[g]]
     owed = owed_queue(st, queue, g)

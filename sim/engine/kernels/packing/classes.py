@@ -1,24 +1,36 @@
 """Placement in strict order, pool by pool: a stage that waits keeps the machines it can run on.
 
 A *pool* is a set of machines on which the same stages can run. The first stage in order that does
-not fit bars its pools for those behind it in its queue; they start in the others.
+not fit bars its pools for those behind it in its queue; they start in the others. Where the queues
+have strategies of their own, some let all pass: a stage of theirs that does not fit bars nothing,
+and is refused, with those that are like it, until something is released or stops.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
-from sim.engine.kernels.buckets import gang_kind, is_waiting_gang, list_bucket
+from sim.engine.kernels.buckets import gang_kind, is_waiting_gang, list_bucket, refuse
 from sim.engine.kernels.caps import counts_running
-from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import BATCHES, CAPS, GANGS, PREEMPTS, QUOTAS, RUNS_ON, WINDOWS
+from sim.engine.kernels.dispatch import machine_for, machine_in_flavors
+from sim.engine.kernels.features import (
+    BATCHES,
+    CAPS,
+    FLAVORS,
+    GANGS,
+    PREEMPTS,
+    QUOTAS,
+    RUNS_ON,
+    STRATEGIES,
+    WINDOWS,
+)
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over
 from sim.engine.kernels.quota_order import note_borrowing
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.rigid.gang import admit_waiting, gang_fits, gang_within_cap
 from sim.engine.kernels.selected import is_kept_off
-from sim.engine.kernels.state import BARRED, N_BUCKETS
+from sim.engine.kernels.state import BARRED, N_BUCKETS, N_REFUSED, N_ROUNDS
 from sim.engine.kernels.waiting import goes_before
 
 preempt_for = late("sim.engine.kernels.preemption.preempt.preempt_for", PREEMPTS)
@@ -27,14 +39,14 @@ preempt_for = late("sim.engine.kernels.preemption.preempt.preempt_for", PREEMPTS
 @inlined
 def dispatch_classes(st):
     """Start all tasks that may start now, in order, each in a pool that nobody before it keeps."""
-    st.state_queue_barred[:] = 0
+    _unbar(st)
     hint_stage, hint_queue, hint = -1, -1, 0
     is_barred = may_retry = False
     while True:
         g = _first_unbarred(st)
         if CAPS and g < 0 and may_retry and counts_running(st):
             is_barred = may_retry = False
-            st.state_queue_barred[:] = 0
+            _unbar(st)
             hint_stage = -1  # machines before the hint were barred, perhaps
             continue
         if g < 0:
@@ -48,21 +60,30 @@ def dispatch_classes(st):
                 admit_waiting(st, j)
                 may_retry |= is_barred
             elif PREEMPTS and preempt_for(st, g):
-                st.state_queue_barred[:] = 0
+                _unbar(st)
                 is_barred = may_retry = False
                 hint_stage = -1
+            elif STRATEGIES and lets_pass(st, j):
+                st.state_job_refused[j] = st.state_i[N_ROUNDS]
+                is_barred = True
             else:
                 st.state_queue_barred[queue] = barred | _open_pools(st, j, st.w_job_pools[j])
                 is_barred = True
             continue
         row, machine = demand_row(st, g), -1
-        if within_cap(st, j, st.w_stage_demand, row, 1):
+        if FLAVORS:
+            machine = machine_in_flavors(st, g, row)
+        elif within_cap(st, j, st.w_stage_demand, row, 1):
             is_same = g == hint_stage and queue == hint_queue  # the machines barred are those
             machine = machine_for(st, g, row, hint if is_same else 0, False)
         if PREEMPTS and machine < 0 and preempt_for(st, g):
-            st.state_queue_barred[:] = 0
+            _unbar(st)
             is_barred = may_retry = False
             hint_stage = -1
+            continue
+        if machine < 0 and STRATEGIES and lets_pass(st, j):
+            refuse(st, st.state_bucket_position[st.state_stage_bucket[g]])
+            is_barred = True
             continue
         if machine < 0:
             st.state_queue_barred[queue] = barred | _open_pools(st, j, st.w_stage_pools[g])
@@ -72,7 +93,24 @@ def dispatch_classes(st):
         one_queue = len(st.state_queue_root) == 1
         start_task(st, g, machine, False, startable(st, g, machine) if BATCHES and one_queue else 1)
         may_retry |= is_barred  # others may pass the job that barred
+    if STRATEGIES:
+        st.state_i[N_REFUSED] = 0
     clear_dirty(st)
+
+
+@part
+def _unbar(st):
+    """Let all waiting stages be tried: none is refused, or bars a pool."""
+    st.state_queue_barred[:] = 0
+    if STRATEGIES:
+        st.state_i[N_REFUSED] = 0
+        st.state_i[N_ROUNDS] += 1
+
+
+@part
+def lets_pass(st, j):
+    """Tell whether job `j`, which can't start, lets those behind it in its queue pass."""
+    return st.c_org_skips[st.w_job_org[j]] > 0
 
 
 @part
@@ -81,7 +119,7 @@ def _first_unbarred(st):
     best = -1
     if QUOTAS:
         note_borrowing(st)
-    for position in range(st.state_i[N_BUCKETS]):
+    for position in range(st.state_i[N_REFUSED] if STRATEGIES else 0, st.state_i[N_BUCKETS]):
         if GANGS and st.state_bucket_kind[position] == gang_kind(st):
             best = _first_gang(st, position, best)
             continue
@@ -118,6 +156,8 @@ def _first_gang(st, position, best):
         g = st.state_stage_stack[i]
         j = st.w_stage_job[g]
         is_open = _open_pools(st, j, st.w_job_pools[j]) & ~barred != 0
+        if STRATEGIES and st.state_job_refused[j] == st.state_i[N_ROUNDS]:
+            is_open = False
         if CAPS and is_open:
             is_open = not is_passed_over(st, g)
         if is_open and (best < 0 or goes_before(st, g, best)):

@@ -9,13 +9,15 @@ the other; a few vector instructions test several buckets at once.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, refuse
 from sim.engine.kernels.choosing.devices import can_run
-from sim.engine.kernels.features import CAPS, CHOOSES, GANGS, RUNS_ON, SPREADS, WINDOWS
+from sim.engine.kernels.features import CAPS, CHOOSES, FLAVORS, GANGS, RUNS_ON, SPREADS, WINDOWS
+from sim.engine.kernels.flavors import NONE, look_at, open_all, open_next
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.selected import is_shut
 from sim.engine.kernels.spread import is_beside_itself
 from sim.engine.kernels.state import (
     BLOCK,
     CONSTRAINED,
+    FLAVOR,
     HARD_CAPS,
     N_BUCKETS,
     N_DIRTY,
@@ -267,23 +269,42 @@ def first_tier(st, n):
 
 
 @part
-def drop_capped(st, n):
-    """Refuse those of the `n` listed buckets that a cap forbids; return how many are left."""
+def drop_capped(st, machine, n):
+    """Refuse those of the `n` listed buckets that a cap forbids; return how many are left.
+
+    Those that the quota of the flavors of `machine` forbids may have that of another.
+    """
     if not (CAPS or st.state_i[HARD_CAPS]):
         return n
     buckets, n_kept = st.state_match, 0
     for i in range(n):
         position = st.state_bucket_position[buckets[i]]
-        if is_within_cap(st, position):
+        if is_within_cap_on(st, machine, position):
             buckets[n_kept] = buckets[i]
             n_kept += 1
-        else:
+        elif not FLAVORS:
             refuse(st, position)
     return n_kept
 
 
 @part
-def is_within_cap(st, position):
-    """Tell whether one more task of the bucket at `position` keeps to the cap."""
+def is_within_cap_on(st, machine, position):
+    """Tell whether one more task of the bucket at `position` keeps to the cap on `machine`."""
+    if FLAVORS:
+        look_at(st, machine)
     g = st.state_bucket_root[position]
     return within_cap(st, st.w_stage_job[g], st.w_stage_demand, demand_row(st, g), 1)
+
+
+@part
+def is_within_cap(st, position):
+    """Tell whether one more task of the bucket at `position` keeps to the cap, of any flavor."""
+    g = st.state_bucket_root[position]
+    j, row = st.w_stage_job[g], demand_row(st, g)
+    if FLAVORS:
+        flavor, tries = st.state_i[FLAVOR], st.w_stage_tries[g]
+        is_within = open_next(st, j, tries, st.w_stage_demand, row, NONE, True) != NONE
+        open_all(st)
+        st.state_i[FLAVOR] = flavor
+        return is_within
+    return within_cap(st, j, st.w_stage_demand, row, 1)

@@ -11,13 +11,14 @@ import numpy as np
 
 from sim.base.jit import part
 from sim.engine.kernels.buckets import gang_kind, is_waiting_gang
-from sim.engine.kernels.features import CAPS, CHOOSES, GANGS, RUNS_ON, SPREADS, WINDOWS
+from sim.engine.kernels.features import CAPS, CHOOSES, FLAVORS, GANGS, RUNS_ON, SPREADS, WINDOWS
+from sim.engine.kernels.flavors import NONE, open_for
 from sim.engine.kernels.passing import first_gang_within, is_passed_over
-from sim.engine.kernels.resources import retry_machine, within_cap
+from sim.engine.kernels.resources import is_other_flavor, retry_machine, within_cap
 from sim.engine.kernels.rigid.gang import gang_within_cap
 from sim.engine.kernels.selected import is_shut
 from sim.engine.kernels.spread import is_beside_itself
-from sim.engine.kernels.state import CONSTRAINED, HELD_MACHINES, N_BUCKETS
+from sim.engine.kernels.state import CONSTRAINED, HELD_MACHINES, N_BUCKETS, OPEN_FLAVORS
 from sim.engine.kernels.waiting import goes_before
 
 
@@ -46,6 +47,8 @@ def hold_machines(st, g):
     n_machines, j = len(st.state_mach_held), st.w_stage_job[g]
     if _is_capped(st, g):
         return
+    if FLAVORS:
+        _open_within(st, g)
     n_left = st.w_stage_task0[g + 1] - st.w_stage_task0[g] - st.state_stage_next[g]
     if GANGS and is_waiting_gang(st, j):
         n_left = st.w_job_min_tasks[j]
@@ -63,9 +66,23 @@ def hold_machines(st, g):
 
 
 @part
+def _open_within(st, g):
+    """Open the machines of all flavors whose quota has room for stage `g`, or its gang."""
+    bits = i = 0
+    while True:
+        i = open_for(st, g, NONE if bits == 0 else i, True)
+        if i == NONE:
+            break
+        bits |= st.state_i[OPEN_FLAVORS]
+    st.state_i[OPEN_FLAVORS] = bits
+
+
+@part
 def _is_capped(st, g):
     """Tell whether stage `g`, or a gang, waits for the cap of its organisation."""
     j = st.w_stage_job[g]
+    if FLAVORS:
+        return open_for(st, g, NONE, True) == NONE
     if GANGS and is_waiting_gang(st, j):
         return not gang_within_cap(st, j)
     return not within_cap(st, j, st.w_stage_demand, g, 1)
@@ -108,7 +125,7 @@ def _shortfall(st, g, machine):
 
 @part
 def _lacking(st, demand, allowed, row, machine):
-    if st.state_mach_lost[machine]:
+    if st.state_mach_lost[machine] or (FLAVORS and is_other_flavor(st, machine)):
         return np.inf
     if CHOOSES and st.state_i[CONSTRAINED] and not allowed[row] & st.c_mach_class[machine]:
         return np.inf

@@ -34,7 +34,7 @@ SLACK = 1.0 - 1e-9
 @part
 def best_overbooking(st, machine):
     """Return the stage whose next task gains most on `machine`, -1 for none."""
-    n = drop_capped(st, find_rigid(st, machine, st.state_i[N_REFUSED]))
+    n = drop_capped(st, machine, find_rigid(st, machine, st.state_i[N_REFUSED]))
     if n == 0:
         return -1
     if TIERS:

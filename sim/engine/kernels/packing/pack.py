@@ -116,7 +116,7 @@ def _fill(st, machine, is_freed):
             n_made = st.state_i[BUCKETS_MADE]
             end = st.state_i[N_BUCKETS if is_freed else N_NEW]
             n = find_fitting(st, machine, st.state_i[N_REFUSED], end)
-        n = drop_capped(st, n)
+        n = drop_capped(st, machine, n)
         if n == 0 or not _start_best(st, machine, first_tier(st, n) if TIERS else n):
             return
 

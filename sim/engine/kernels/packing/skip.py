@@ -10,8 +10,16 @@ out, since room only gets less.
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import end_dispatch, is_waiting_gang, mark_tried, refuse
-from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import BATCHES, CAPS, DYNAMIC_ORDER, GANGS, HOLDS, QUOTAS
+from sim.engine.kernels.dispatch import machine_for, machine_in_flavors
+from sim.engine.kernels.features import (
+    BATCHES,
+    CAPS,
+    DYNAMIC_ORDER,
+    FLAVORS,
+    GANGS,
+    HOLDS,
+    QUOTAS,
+)
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.packing.fitting import filter_candidates, find_candidates
 from sim.engine.kernels.quota_order import note_borrowing
@@ -71,14 +79,16 @@ def dispatch_skip(st):
         if i < 0:
             break
         row = demand_row(st, g)
-        if (CAPS or st.state_i[HARD_CAPS]) and not within_cap(
-            st, st.w_stage_job[g], st.w_stage_demand, row, 1
-        ):
+        is_new = position < st.state_i[N_NEW]
+        if not FLAVORS and _is_over_cap(st, g, row):
             refuse(st, position)
             n = _drop(st, i, n)
             continue
-        is_new = position < st.state_i[N_NEW]
-        machine = machine_for(st, g, row, hint if g == hint_stage else 0, not is_new)
+        machine = (
+            machine_in_flavors(st, g, row)
+            if FLAVORS
+            else machine_for(st, g, row, hint if g == hint_stage else 0, not is_new)
+        )
         if machine < 0:
             if is_new:
                 mark_tried(st, position)
@@ -102,6 +112,14 @@ def dispatch_skip(st):
         release_machines(st)
     end_dispatch(st)
     clear_dirty(st)
+
+
+@part
+def _is_over_cap(st, g, row):
+    """Tell whether a cap forbids a task of stage `g`, of the demand in `row`."""
+    if not (CAPS or st.state_i[HARD_CAPS]):
+        return False
+    return not within_cap(st, st.w_stage_job[g], st.w_stage_demand, row, 1)
 
 
 @part

@@ -13,11 +13,12 @@ import math
 
 from sim.base.jit import inlined, late, part
 from sim.engine.kernels.buckets import is_waiting_gang, list_bucket
-from sim.engine.kernels.dispatch import machine_for
+from sim.engine.kernels.dispatch import machine_for, machine_in_flavors
 from sim.engine.kernels.faults.rates import ENDED
 from sim.engine.kernels.faults.restart import list_to_stop, stop_and_requeue, stop_gangs
 from sim.engine.kernels.faults.work import CANCEL
-from sim.engine.kernels.features import CAPS, GANGS, PINS, QUOTAS, REPLANS, RESERVES
+from sim.engine.kernels.features import CAPS, FLAVORS, GANGS, PINS, QUOTAS, REPLANS, RESERVES
+from sim.engine.kernels.flavors import NONE, open_for
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over
@@ -98,13 +99,7 @@ def preempt_for(st, g):
         return False
     if st.state_i[PREEMPTS_BY] == BY_RUNS_ON:
         return False
-    n_units = list_units(st, g)
-    n_victims = release_enough(st, g, n_units)
-    if n_victims > 0:
-        n_victims = spare(st, g, n_victims)
-    for i in range(n_units):
-        st.state_job_evicted[job_of(st, st.state_unit[i])] = 0
-        st.state_unit_first[st.state_unit[i]] = UNLISTED
+    n_victims = _list_in_flavors(st, g) if FLAVORS else _list_victims(st, g)
     if n_victims == 0:
         return False
     if st.p_grace[0] > 0.0:
@@ -115,6 +110,31 @@ def preempt_for(st, g):
     if GANGS:
         stop_gangs(st, PREEMPTED)
     return _start(st, g)
+
+
+@part
+def _list_victims(st, g):
+    """List in ``state_victim`` what has to stop so that stage `g` can start; return how many."""
+    n_units = list_units(st, g)
+    n_victims = release_enough(st, g, n_units)
+    if n_victims > 0:
+        n_victims = spare(st, g, n_victims)
+    for i in range(n_units):
+        st.state_job_evicted[job_of(st, st.state_unit[i])] = 0
+        st.state_unit_first[st.state_unit[i]] = UNLISTED
+    return n_victims
+
+
+@part
+def _list_in_flavors(st, g):
+    """List what has to stop in the first flavor of stage `g` in which that suffices."""
+    i = open_for(st, g, NONE, False)
+    while i != NONE:
+        n_victims = _list_victims(st, g)
+        if n_victims > 0:
+            return n_victims
+        i = open_for(st, g, i, False)
+    return 0
 
 
 @inlined
@@ -279,13 +299,23 @@ def start_claimants(st):
         if st.state_job_ready_head[j] < 0 or (is_listed(st) and is_holding(st, j)):
             continue
         g = _first_ready(st, j)
-        total = 0
-        for machine in range(len(st.state_mach_slot)):
-            st.state_mach_room[machine] = room_on(st, g, machine)
-            total += st.state_mach_room[machine]
-        if can_start(st, g, total):
-            _start(st, g)
+        i = open_for(st, g, NONE, True) if FLAVORS else 0
+        while i != NONE:
+            if _fits(st, g):
+                _start(st, g)
+                break
+            i = open_for(st, g, i, True) if FLAVORS else NONE
     st.state_i[N_CLAIMANTS] = 0
+
+
+@part
+def _fits(st, g):
+    """Tell whether the gang of stage `g`, or its next task, can start now."""
+    total = 0
+    for machine in range(len(st.state_mach_slot)):
+        st.state_mach_room[machine] = room_on(st, g, machine)
+        total += st.state_mach_room[machine]
+    return can_start(st, g, total)
 
 
 @inlined
@@ -310,5 +340,8 @@ def _start(st, g):
     if GANGS and is_waiting_gang(st, j):
         admit_waiting(st, j)
         return True
-    start_task(st, g, machine_for(st, g, demand_row(st, g), 0, False), False, 1)
+    if FLAVORS:
+        start_task(st, g, machine_in_flavors(st, g, demand_row(st, g)), False, 1)
+    else:
+        start_task(st, g, machine_for(st, g, demand_row(st, g), 0, False), False, 1)
     return True

@@ -14,6 +14,7 @@ from sim.engine.kernels.components import (
 from sim.engine.kernels.domains import is_searched
 from sim.engine.kernels.features import (
     CHOOSES,
+    FLAVORS,
     GANGS,
     QUOTAS,
     REPLANS,
@@ -34,7 +35,7 @@ from sim.engine.kernels.preemption.units import (
     stops_before,
     took_room_s,
 )
-from sim.engine.kernels.quotas import may_reclaim
+from sim.engine.kernels.quotas import column, column_on, may_reclaim
 from sim.engine.kernels.resources import demand_row, fits, is_kept, move, within_cap
 from sim.engine.kernels.rigid.room import FREED, find_slots
 from sim.engine.kernels.selected import is_shut
@@ -217,22 +218,39 @@ def _has_borrowed(st, g, unit):
     is_gang = GANGS and is_waiting_gang(st, j)
     for r in range(st.c_alignment_scale.shape[1]):
         needed = st.w_job_slot[j, r] if is_gang else st.w_stage_demand[demand_row(st, g), r]
-        is_over = st.state_node_taken[org, r] > st.c_node_nominal[org, r]
-        if needed > 0 and is_over and _takes(st, unit, r):
+        k = column(st, r)
+        is_over = st.state_node_taken[org, k] > st.c_node_nominal[org, k]
+        if needed > 0 and is_over and _takes(st, unit, r, k):
             return True
     return False
 
 
 @part
-def _takes(st, unit, r):
-    """Tell whether `unit` takes resource `r`: its slots of a gang, or one of its tasks."""
+def _takes(st, unit, r, k):
+    """Tell whether `unit` takes resource `r` of column `k`: its slots of a gang, or its tasks."""
     j, slot = unit - len(st.state_slot_task), st.state_unit_first[unit]
-    if GANGS and j >= 0 and st.state_job_idle_held[j] >= 0:
+    is_gang = GANGS and j >= 0 and st.state_job_idle_held[j] >= 0
+    if is_gang and not FLAVORS:
         return st.w_job_slot[j, r] > 0
+    if is_gang and _holds_column(st, j, r, k):
+        return True
     while slot >= 0:
-        if st.w_stage_demand[demand_row(st, st.state_slot_stage[slot]), r] > 0:
+        demand = st.w_stage_demand[demand_row(st, st.state_slot_stage[slot]), r]
+        if is_gang:
+            demand = st.w_job_slot[j, r]
+        if demand > 0 and column_on(st, st.state_slot_machine[slot], r) == k:
             return True
         slot = st.state_unit_next[slot]
+    return False
+
+
+@part
+def _holds_column(st, j, r, k):
+    """Tell whether gang `j` takes resource `r` of column `k` by an idle slot."""
+    for c in range(first_component(st, j), end_component(st, j)):
+        for i in range(st.w_slot0[c], st.w_slot0[c] + idle_slots(st, j, c)):
+            if st.w_job_slot[j, r] > 0 and column_on(st, st.state_held_machine[i], r) == k:
+                return True
     return False
 
 

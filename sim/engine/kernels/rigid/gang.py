@@ -19,10 +19,12 @@ from sim.engine.kernels.features import (
     COMPONENTS,
     DYNAMIC_ORDER,
     ELASTIC,
+    FLAVORS,
     LIMITS,
     PREEMPTS,
     TOPOLOGY,
 )
+from sim.engine.kernels.flavors import NONE, open_next
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.launch import draw_lag
@@ -47,7 +49,23 @@ from sim.engine.kernels.waiting import goes_before, update_rank
 
 @part
 def gang_fits(st, j):
-    """Tell whether all slots of gang job `j` fit the free room at once, cap aside."""
+    """Tell whether all slots of gang job `j` fit the free room at once, cap aside.
+
+    In one of its flavors whose quota allows them, which stays open.
+    """
+    if not FLAVORS:
+        return _fits_open(st, j)
+    i = open_next(st, j, st.w_job_tries[j], st.w_job_total, j, NONE, True)
+    while i != NONE:
+        if _fits_open(st, j):
+            return True
+        i = open_next(st, j, st.w_job_tries[j], st.w_job_total, j, i, True)
+    return False
+
+
+@part
+def _fits_open(st, j):
+    """Tell whether all slots of gang job `j` fit the free room of open machines."""
     if is_searched(st, j):
         return find_slots(st, j, PRESENT)
     if most_slots(st, j) < st.w_job_min_tasks[j]:
@@ -63,12 +81,16 @@ def gang_fits(st, j):
 @part
 def gang_within_cap(st, j):
     """Tell whether all slots of gang job `j` stay within its organisation's cap."""
+    if FLAVORS:
+        return open_next(st, j, st.w_job_tries[j], st.w_job_total, j, NONE, True) != NONE
     return within_cap(st, j, st.w_job_total, j, 1)
 
 
 @part
 def admit_gang(st, j):
     """Take the slots of gang job `j`, which fit, and start what is ready in them."""
+    if FLAVORS:
+        gang_fits(st, j)  # others were tried since
     if ELASTIC and is_elastic(st, j):
         take_places(st, j)
         begin_gang(st, j)

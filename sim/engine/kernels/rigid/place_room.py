@@ -11,7 +11,8 @@ import math
 from sim.base.jit import part
 from sim.engine.kernels.choosing.choice import BEST_FIT, FASTEST, LEAST_DOT, score
 from sim.engine.kernels.choosing.devices import n_by_devices
-from sim.engine.kernels.features import CHOOSES, WINDOWS
+from sim.engine.kernels.features import CHOOSES, FLAVORS, WINDOWS
+from sim.engine.kernels.resources import is_other_flavor
 from sim.engine.kernels.rigid.rigid import width
 from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, MACHINE_CHOICE, NOW
 from sim.engine.kernels.windows import UNFORESEEN, is_closed
@@ -92,6 +93,8 @@ def slots_within(st, j, c, machine, begin):
 def may_hold(st, j, c, machine, begin, end):
     """Tell whether a machine is there, open to job `j`, and of a class for component `c`."""
     if CHOOSES and st.state_i[CONSTRAINED] and not st.w_slot_allowed[c] & st.c_mach_class[machine]:
+        return False
+    if FLAVORS and is_other_flavor(st, machine):
         return False
     return is_there(st, j, machine, begin, end)
 

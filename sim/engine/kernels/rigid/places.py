@@ -20,9 +20,10 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.components import first_component
 from sim.engine.kernels.domains import is_searched
-from sim.engine.kernels.features import QUOTAS, WINDOWS
+from sim.engine.kernels.features import FLAVORS, QUOTAS, WINDOWS
+from sim.engine.kernels.flavors import NONE, look_at, open_all, open_rigid
 from sim.engine.kernels.lifecycle import start_task
-from sim.engine.kernels.quotas import within_quota
+from sim.engine.kernels.quotas import column, column_on, within_quota
 from sim.engine.kernels.rigid.gang import admit_gang_to
 from sim.engine.kernels.rigid.place_components import (
     are_components_free,
@@ -93,6 +94,8 @@ def keep_claim(st, j, begin):
     """Claim the places that job `j` had reserved from `begin` on; False if they are not free."""
     end = planned_end(st, begin, j)
     first, c = first_entry(st, j), first_component(st, j)
+    if FLAVORS:
+        open_all(st)  # its machines are of one flavor, or it is pinned to them
     for entry in range(first, first + st.state_claim_entries[j]):
         place = st.state_entry_place[entry]
         if place >= st.state_mach_free.shape[0]:
@@ -104,6 +107,8 @@ def keep_claim(st, j, begin):
             return False
     if is_searched(st, j) and not are_components_free(st, j, begin):
         return False
+    if FLAVORS:
+        look_at(st, st.state_entry_place[first])
     if QUOTAS and _exceeds_quota(st, j, begin, end) < math.inf:
         return False
     _list_claim(st, j, begin)
@@ -126,7 +131,7 @@ def claim_earliest(st, j):
 
     If that is now, the claim is not listed: the job is to start at once (`start_claim`).
     """
-    begin = _earliest_begin(st, j)
+    begin = _begin_in_flavors(st, j) if FLAVORS else _earliest_begin(st, j)
     if begin == math.inf:
         return begin
     if not is_searched(st, j):
@@ -137,8 +142,42 @@ def claim_earliest(st, j):
 
 
 @part
+def _begin_in_flavors(st, j):
+    """Return the earliest begin of job `j` in any of its flavors, which is open then."""
+    best, earliest = NONE, math.inf
+    i = open_rigid(st, j, NONE)
+    while i != NONE and earliest > AS_IT_IS:
+        begin = _earliest_begin(st, j)
+        if begin < earliest:
+            best, earliest = i, begin
+        i = open_rigid(st, j, i)
+    if best == NONE:
+        return math.inf
+    i = open_rigid(st, j, NONE)
+    while i != best:
+        i = open_rigid(st, j, i)
+    return _earliest_begin(st, j)
+
+
+@part
 def claim_now(st, j):
-    """Claim room for job `j` as it is now, for a start at once; False if there is none."""
+    """Claim room for job `j` as it is now, for a start at once; False if there is none.
+
+    In the first of its flavors that has some.
+    """
+    if not FLAVORS:
+        return _claim_open(st, j)
+    i = open_rigid(st, j, NONE)
+    while i != NONE:
+        if _claim_open(st, j):
+            return True
+        i = open_rigid(st, j, i)
+    return False
+
+
+@part
+def _claim_open(st, j):
+    """Claim room for job `j` on the open machines, as it is now; False if there is none."""
     if not may_start(st, j):
         return False
     if not is_searched(st, j) and _most_beside(st, j) < width(st, j):
@@ -277,21 +316,38 @@ def _is_within_quota(st, j, time):
     for org in range(len(st.c_org_weight)):
         change = st.state_place_first[n_machines + org]
         for r in range(len(st.state_free)):
-            taken[org, r] = st.state_org_used[org, r]
+            if not FLAVORS:
+                taken[org, r] = st.state_org_used[org, r]
+        if FLAVORS:
+            taken[org] = st.state_node_taken[org]
         while change >= 0 and st.state_change_time[change] <= time:
-            for r in range(len(st.state_free)):
-                room = st.state_entry_room[change >> 1, r]
-                taken[org, r] += -room if change & 1 else room
+            sign = -1 if change & 1 else 1
+            if FLAVORS:
+                _count_claim(st, taken[org], st.state_entry_job[change >> 1], sign)
+            else:
+                for r in range(len(st.state_free)):
+                    taken[org, r] += sign * st.state_entry_room[change >> 1, r]
             change = st.state_change_next[change]
     for node in range(len(st.c_node_parent)):
         above = st.c_node_parent[node]
         if above >= 0:
-            for r in range(len(st.state_free)):
-                taken[above, r] += max(taken[node, r] - st.c_node_local[node, r], 0)
+            for k in range(taken.shape[1]):
+                taken[above, k] += max(taken[node, k] - st.c_node_local[node, k], 0)
     for r in range(len(st.state_free)):
-        if not within_quota(st, taken, st.w_job_org[j], r, st.w_job_total[j, r]):
+        if not within_quota(st, taken, st.w_job_org[j], column(st, r), st.w_job_total[j, r]):
             return False
     return True
+
+
+@part
+def _count_claim(st, taken, j, sign):
+    """Count the claim of job `j`, by its machines, in the columns of the quotas."""
+    entry = first_entry(st, j)
+    while st.state_entry_place[entry] < st.state_mach_free.shape[0]:
+        for r in range(len(st.state_free)):
+            k = column_on(st, st.state_entry_place[entry], r)
+            taken[k] += sign * st.state_entry_room[entry, r]
+        entry += 1
 
 
 @part

@@ -28,7 +28,8 @@ from sim.engine.kernels.elastic import (
     width_of,
 )
 from sim.engine.kernels.faults.unit_rates import go_on_later
-from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE, TOPOLOGY
+from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, FLAVORS, SERVICE, TOPOLOGY
+from sim.engine.kernels.flavors import open_with
 from sim.engine.kernels.held_slots import hold_slot, slots_on
 from sim.engine.kernels.jobs import RESIZE, emit, refresh_job
 from sim.engine.kernels.lifecycle import start_task
@@ -126,6 +127,8 @@ def _grow(st, j):
     before = width_of(st, j)
     n_left = wanted_width(st, j) - before
     _clear_spread(st, j)
+    if FLAVORS:
+        open_with(st, j, st.state_slot_machine[st.state_job_unit[j]])
     if TOPOLOGY and st.w_job_narrowest[j] >= 0:
         n_left = _take_near(st, j, n_left)
         n_left = n_left if st.w_job_required[j] < 0 else 0
