@@ -31,8 +31,15 @@ from sim.engine.kernels.state import (
 
 @inlined
 def next_arrival(st):
-    """Return the time of the next submission or opening that is known, s; inf for none."""
+    """Return the time of the next submission or opening that is known, s; inf for none.
+
+    Nothing happens at the time of a job that failed before, as an input that it polls for did.
+    """
     time, job = math.inf, st.state_i[NEXT_JOB]
+    if INPUTS:
+        while job < len(st.w_job_submit) and st.out_job_failed[job]:
+            job += 1
+        st.state_i[NEXT_JOB] = job
     if job < len(st.w_job_submit):
         time = st.w_job_submit[job]
     if st.state_i[N_DUE] > 0:
