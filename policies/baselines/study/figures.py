@@ -120,7 +120,7 @@ def page(findings: Sequence[Finding], losses: Mapping[str, Any]) -> str:
     holding = sum(_outcome(f) == "holds" for f in claims)
     against = sum(_outcome(f) == "does not hold" for f in claims)
     parts = [
-        f"**Of {len(claims)} published orders, by capacity, {holding} hold, {against} do not, and "
+        f"**Of {len(claims)} published orders, each at a capacity, {holding} hold, {against} do not, and "
         f"{len(claims) - holding - against} are not told apart.** A ratio has the first policy's "
         "metric over the second's, with its 95 % interval over seeds; an order holds if the "
         "interval leaves out 1 on the published side.",
@@ -134,7 +134,7 @@ def page(findings: Sequence[Finding], losses: Mapping[str, Any]) -> str:
         if own:
             rows = _rows(own, fields)
             parts += [
-                f"## {objective.name.capitalize()} over `{BASELINE}`'s",
+                f"## {objective.name[0].upper()}{objective.name[1:]} over `{BASELINE}`'s",
                 _table(["", *fields], rows),
             ]
     return "\n\n".join(parts)
