@@ -40,6 +40,7 @@ PAGES = (
     pytest.param("mlflow_server.md", marks=pytest.mark.long),
     pytest.param("your_site.md", marks=pytest.mark.long),
     pytest.param("gpu_training.md", marks=pytest.mark.long),
+    pytest.param("gpu_clusters.md", marks=pytest.mark.long),
     *(pytest.param(f"{name}.md", marks=pytest.mark.long) for name in STORIES),
 )
 

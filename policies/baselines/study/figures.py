@@ -119,11 +119,12 @@ def page(findings: Sequence[Finding], losses: Mapping[str, Any]) -> str:
     capacities = list(dict.fromkeys(f.quantity for f in claims))
     holding = sum(_outcome(f) == "holds" for f in claims)
     against = sum(_outcome(f) == "does not hold" for f in claims)
+    neither = len(claims) - holding - against
     parts = [
-        f"**Of {len(claims)} published orders, each at a capacity, {holding} hold, {against} do not, and "
-        f"{len(claims) - holding - against} are not told apart.** A ratio has the first policy's "
-        "metric over the second's, with its 95 % interval over seeds; an order holds if the "
-        "interval leaves out 1 on the published side.",
+        f"**Of {len(claims)} published orders, each at a capacity, {holding} hold, {against} do "
+        f"not, and {neither} are not told apart.** A ratio has the first policy's metric over the "
+        "second's, with its 95 % interval over seeds; an order holds if the interval leaves out 1 "
+        "on the published side.",
         _table(
             ["published order", "source", *(f"capacity {c}" for c in capacities)], _orders(claims)
         ),
