@@ -89,7 +89,7 @@ def count_running(st, j, sign):
     _count_job(st, j, RUNNING, sign)
     _count_job(st, j, HELD, sign)
     if st.state_i[EXCLUSIVES] and st.w_job_exclusive[j]:
-        _count_whole(st, j, sign)
+        count_whole(st, j, sign)
     if st.w_job_cap_limit[j] == 0:
         return
     st.state_job_limit_left[j] = st.w_job_cap_limit[j]
@@ -185,7 +185,7 @@ def count_beyond(st, j, c, machine, sign):
 
 
 @part
-def _count_whole(st, j, sign):
+def count_whole(st, j, sign):
     """Count what the machines of exclusive job `j` have beyond its slots."""
     for i in range(st.w_job_group0[j], st.w_job_group0[j + 1]):
         n = st.w_job_group[i]

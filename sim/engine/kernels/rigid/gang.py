@@ -4,6 +4,7 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind, list_bucket, regroup
+from sim.engine.kernels.caps import count_whole
 from sim.engine.kernels.components import (
     add_idle,
     component_of,
@@ -170,7 +171,11 @@ def begin_gang(st, j):
             st.state_job_leaves[j] = math.inf  # else the job itself has notice, not these slots
         _enter_holders(st, j)
     if st.state_i[EXCLUSIVES] and st.w_job_exclusive[j]:
+        if CAPS and st.state_job_counted[j]:  # it ran before, and tasks of it are done
+            count_whole(st, j, -1)
         _note_whole(st, j)
+        if CAPS and st.state_job_counted[j]:
+            count_whole(st, j, 1)
     if CAPS:
         note_running(st, j)
     if st.state_i[LAUNCH]:
