@@ -273,7 +273,7 @@ def _needed(
         ),
     }
     singly = any(needed[name] for name in _SINGLY)
-    # batches end by turn, not by row; at one instant work of several speeds is added up in that order
+    # batches end by turn, others by row: work of several speeds would be added up in another order
     singly = singly or (needed[has.CLASS_SPEEDS] and plan.task_order is not None)
     needed[has.BATCHES] = not singly and plan.task_prefers is None
     return {feature for feature, is_needed in needed.items() if is_needed}

@@ -128,6 +128,7 @@ class _Run(
         self.waits_for_output = {}  # task that found an output lost: the task to run again
         self.stages_done = {}  # when each was
         self.rerun = set()  # tasks that run again; earlier readers of their output go on
+        self.ran_s = [0.0] * n_tasks  # of its last run, at the speed of then
         self.task_started = [False] * n_tasks
         self.task_start = np.full(n_tasks, np.nan)
         self.task_finish = np.full(n_tasks, np.nan)
@@ -479,9 +480,10 @@ class _Run(
             self._finish_places(j, machine)
         for row in rows:
             self.task_done[row] = True
-            view["done_work"][j] += self._run_s(row, g, machine)
+            self.ran_s[row] = self._run_s(row, g, machine)
+            view["done_work"][j] += self.ran_s[row]
             view["stage_left"][g] -= 1
-            view["stage_done_work"][g] += self._run_s(row, g, machine)
+            view["stage_done_work"][g] += self.ran_s[row]
             if not self._pending():
                 self.remaining[j] -= self._weighted_s(g, row)
         view["running"][j] -= view["running"][j] if self._is_elastic(j) else 1
@@ -615,9 +617,8 @@ class _Run(
         view["stage_left"][g] += 1
         view["left"][j] += 1
         view["done"][j] -= 1
-        ran_s = self._run_s(lost, g, self.task_machine[lost])
-        view["done_work"][j] -= ran_s
-        view["stage_done_work"][g] -= ran_s
+        view["done_work"][j] -= self.ran_s[lost]
+        view["stage_done_work"][g] -= self.ran_s[lost]
         self.remaining[j] += self._weighted_s(g, lost)
 
     # ---- slow periods
