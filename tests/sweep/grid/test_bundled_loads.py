@@ -71,7 +71,8 @@ OWN = {
     "sacct", "slurm_site", "slurm_jobcomp", "table", "programs", "k8s_filled", "k8s_gpu2023",
     "k8s_stream", "spark_eventlog", "wfcommons", "hard_dags", "kubernetes", "argo", "ray",
     "training", "kueue_site", "philly", "helios", "acme", "pai2020", "spot_gpu2026", "google2019",
-    "azure_vm", "pm100", "f_data", "surf_lisa", "wta",
+    "azure_vm", "pm100", "f_data", "surf_lisa", "wta", "training_elastic", "training_metered",
+    "elastic_metered", "shared_gpus",
 }  # fmt: skip
 """Those that a user gives a file of their own (or, walls: one task a job, for statistics; or, k8s:
 that keep most machines idle, or fill them, or are for a few; or, training: whose jobs run longer on
