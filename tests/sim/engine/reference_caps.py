@@ -54,6 +54,8 @@ class Capping:
                     self._cap_number(table, key, units)
                     for table in (at_most, *(table for _, table in changes))
                 )
+                if min([first, *later]) == math.inf:
+                    continue  # nothing is capped, and no limit of a member has to be followed
                 group = SimpleNamespace(
                     counted=counted, r=r, cap=first, blocks=blocks, members=jobs, held=jobs - spared
                 )
