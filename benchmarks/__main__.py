@@ -10,6 +10,7 @@ ALL = (
     "batches",
     "maths",
     "machines",
+    "elastic",
     "gangs",
     "site",
     "policies",

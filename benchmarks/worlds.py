@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from policies.alibaba.synth.shipped import SHIPPED
-from sim import Workload
+from sim import Workload, transforms
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.synth.fitted.tables_file import read_tables
@@ -193,6 +193,50 @@ def gpu_gangs(load: float, n_jobs: int = 10_000, seed: int = 0) -> Workload:
         },
         tasks={"stage": np.repeat(rows, width), "duration_s": np.repeat(run_s, width)},
     )
+
+
+ELASTIC_NODES = (
+    {"class": "h100", "count": 150, "cpu": 128, "devices": {"gpu": 8}},
+    {"class": "a100", "count": 250, "cpu": 96, "devices": {"gpu": 8}},
+    {"class": "v100", "count": 300, "cpu": 64, "devices": {"gpu": 4}},
+    {"class": "t4", "count": 300, "cpu": 32, "devices": {"gpu": 4}},
+)
+"""A cluster of 1,000 nodes and 5,600 GPUs of four models."""
+
+
+def elastic_jobs(load: float, n_jobs: int = 100_000, seed: int = 0) -> Workload:
+    """Make elastic jobs of one GPU a place that offer `load` to `ELASTIC_NODES`, at greatest width.
+
+    Widths of 1 to 8 places are stretched to half and twice, with speed-ups by Amdahl's law; speeds
+    differ by model of GPU. Durations are lognormal.
+    """
+    draws = np.random.default_rng(seed)
+    width = draws.integers(1, 9, n_jobs)
+    run_s = np.ceil(draws.lognormal(7.5, 1.3, n_jobs))
+    n_gpus = sum(nodes["count"] * nodes["devices"]["gpu"] for nodes in ELASTIC_NODES)
+    span_s = float((run_s * width).sum()) / (n_gpus * load)
+    rows = np.arange(n_jobs, dtype=np.int32)
+    rigid = Workload.from_tables(
+        jobs={
+            "job_id": [f"j{i}" for i in range(n_jobs)],
+            "submit_s": np.sort(draws.uniform(0.0, span_s, n_jobs)),
+            "min_tasks": width.astype(np.int32),
+        },
+        stages={
+            "job": rows,
+            "name": ["train"] * n_jobs,
+            "n_tasks": width.astype(np.int32),
+            "demand_cpu": np.full(n_jobs, 4.0),
+            "demand_gpu": np.ones(n_jobs),
+            "speed_a100": draws.uniform(0.4, 0.7, n_jobs),
+            "speed_v100": draws.uniform(0.2, 0.4, n_jobs),
+            "speed_t4": draws.uniform(0.1, 0.2, n_jobs),
+        },
+        tasks={"stage": np.repeat(rows, width), "duration_s": np.repeat(run_s, width)},
+    )
+    elastic = transforms.apply(rigid, "stretch", share=1.0, seed=seed, reconfigure_s=60.0)
+    _ = elastic.columns
+    return elastic
 
 
 SITE_NODES = (

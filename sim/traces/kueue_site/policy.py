@@ -32,7 +32,7 @@ def policy_of(queues: Sequence[Raw], notes: Notes) -> dict[str, Any]:
 def _strategy(queues: Sequence[Raw]) -> str:
     """Return the strategy of queues that have none of their own in ``cluster.quotas``."""
     is_strict = [queue.text("spec.queueingStrategy") == STRICT for queue in queues]
-    return STRICT if all(is_strict) else BEST_EFFORT
+    return STRICT if is_strict and all(is_strict) else BEST_EFFORT
 
 
 def _preemption(queues: Sequence[Raw], notes: Notes) -> dict[str, Any]:
