@@ -111,7 +111,7 @@ def test_a_sweep_that_begins_waits_and_looks_again(fake: Command, both: tuple[Ra
 
 def test_sizes(fake: Command, both: tuple[Ran, Ran]) -> None:
     listed = fake.verb("list").out
-    assert "MB" in listed
+    assert " kB" in listed
     assert "cells and traces in the cache: " in listed
 
 
