@@ -41,10 +41,13 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
         return {GOODPUT: NAN}
     useful_until = run.stopped.stop_s - lost_s(run, run.stopped)
     useful = run.stopped.task, run.stopped.start_s, useful_until
+    done = done_mask(run)[columns.stage_job]
+    goes_on = done & (run.job_finish[columns.stage_job] > end)
     so_far, in_all = (
-        seconds_within(run, run.records.times, begin, until, useful) for until in (end, np.inf)
+        seconds_within(run, run.records.times, begin, until, useful, goes_on)
+        for until in (end, np.inf)
     )
     share = so_far / np.where(in_all > 0, in_all, np.inf)
-    work = np.where(done_mask(run)[columns.stage_job], columns.stage_work * share, 0.0)
+    work = np.where(done, columns.stage_work * np.where(goes_on, share, 1.0), 0.0)
     amounts = maths.dot(work, stage_demands(columns, cluster))
     return {GOODPUT: float((amounts / (cluster.total * (end - begin))).max())}

@@ -106,16 +106,20 @@ def seconds_within(
     begin: float,
     end: float,
     stopped: Attempts | None = None,
+    stages: Mask | None = None,
 ) -> F8:
     """Sum the time of each stage's tasks between two times, (G,) s.
 
     `times` returns from when until when that of some rows of the records lasts, s; `stopped` are
-    the stopped attempts that count: `stopped_use` by default.
+    the stopped attempts that count: `stopped_use` by default. Of stages that `stages` leaves out
+    the sum may be 0.
     """
     assert run.records is not None
     task0 = run.workload.columns.stage_task0
     total = np.zeros(len(task0) - 1)
     for first, last in _chunks(task0):
+        if stages is not None and not stages[first:last].any():
+            continue
         tasks = int(task0[first]), int(task0[last])
         rows = run.records.rows(*tasks)
         begin_s, finish_s = times(rows)

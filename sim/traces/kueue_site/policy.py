@@ -86,15 +86,10 @@ def _note(queue: Raw, notes: Notes) -> None:
         notes.add("ClusterQueue", f"{queue.name} concurrentAdmissionPolicy", "jobs do not migrate")
     fungibility = queue.mapping("spec.flavorFungibility")
     has_several = any(len(flavors) > 1 for _, flavors in queue.groups)
-    preempts = json_field(fungibility, "whenCanPreempt", str)
-    if has_several and preempts not in ("", "TryNextFlavor"):
-        notes.add(
-            "ClusterQueue", f"{queue.name} flavorFungibility.whenCanPreempt {preempts}",
-            "a job preempts only where it fits in no flavor",
-        )  # fmt: skip
-    preference = json_field(fungibility, "preference", str)
-    if has_several and preference not in ("", "BorrowingOverPreemption"):
-        notes.add(
-            "ClusterQueue", f"{queue.name} flavorFungibility.preference {preference}",
-            "a job borrows before it preempts",
-        )  # fmt: skip
+    for key, default, instead in (
+        ("whenCanPreempt", "TryNextFlavor", "a job preempts only where it fits in no flavor"),
+        ("preference", "BorrowingOverPreemption", "a job borrows before it preempts"),
+    ):
+        value = json_field(fungibility, key, str)
+        if has_several and value not in ("", default):
+            notes.add("ClusterQueue", f"{queue.name} flavorFungibility.{key} {value}", instead)
