@@ -90,5 +90,6 @@ def test_the_core_lane_without_a_room(
 ) -> None:
     for variable, value in LANE.items():
         monkeypatch.setenv(variable, value)
-    done = without.run(tmp_path / "checkout", [name], "-m", "core")
+    words = ("-n", "2", "--dist", "worksteal", "-m", "core")  # by a worker alone: 12 GB
+    done = without.run(tmp_path / "checkout", [name], *words)
     assert done.returncode == 0
