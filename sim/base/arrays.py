@@ -32,7 +32,11 @@ def frozen(array: A) -> A:
 
 def filled(shape: int | Sequence[int], value: float, dtype: DTypeLike) -> NDArray[Any]:
     """Return an array of one value; zeros take memory where they are first written."""
-    return np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
+    if not value:
+        return np.zeros(shape, dtype)
+    array: NDArray[Any] = np.empty(shape, dtype)
+    array.fill(value)  # `numpy.full` takes three times as long where the array is small
+    return array
 
 
 def offsets(counts: NDArray[Any]) -> I8:

@@ -292,9 +292,11 @@ def _check_devices(workload: Workload, device_demand: I8, quantum: np.float64, n
 def _check_classes(workload: Workload, cluster: Cluster) -> I8:
     """Return the codes of machines that each stage may run on, as bits; refuse those of none."""
     columns = workload.columns
+    if cluster.unit:
+        return np.ones(len(columns.stage_job), np.int64)
     bits = allowed_codes(columns, cluster)
     has_none = bits == 0
-    if not cluster.unit and has_none.any():
+    if has_none.any():
         stage = int(np.argmax(has_none))
         if cluster.partitions:
             _check_partition(workload, cluster, int(columns.stage_job[stage]))
@@ -312,7 +314,7 @@ def _check_classes(workload: Workload, cluster: Cluster) -> I8:
             f"{class_names}",
             "no machine of the class",
         )
-    return np.ones_like(bits) if cluster.unit else bits
+    return bits
 
 
 def _check_partition(workload: Workload, cluster: Cluster, job: int) -> None:
@@ -339,6 +341,8 @@ def _check_reservations(
 ) -> None:
     """Refuse jobs that ask for a reservation without a machine for some stage of theirs."""
     reserved = cluster.reservations
+    if not len(reserved):
+        return
     own = np.where(rejected, -1, jobs_in(workload.columns, reserved)[0])
     own = own[workload.columns.stage_job]
     for r, name in enumerate(reserved.names):

@@ -482,7 +482,7 @@ def _will_run(
         if nodes is not None:
             return now + 1, nodes, True
     staying = [other for other in running if other not in preemptable]
-    ends = sorted(staying, key=lambda other: other.end_s)
+    ends = sorted(staying, key=lambda other: (other.end_s, other.job))
     window = step = settings.first_window_s
     aligned = k = 0
     while k < len(ends):
