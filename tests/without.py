@@ -103,7 +103,7 @@ def _need() -> re.Pattern[str]:
     paths = "|".join(map(re.escape, absent()["rooms"]))
     modules = paths.replace("/", ".")
     return re.compile(
-        rf"(unknown [\w -]+|has no|cannot import name) '({plug_ins})'|"
+        rf"(unknown [\w -]+|has no|has no attribute|cannot import name) '({plug_ins})'|"
         rf"(no installed plug-in takes|that have it:) ({plug_ins})\b|"
         rf"No module named '(?:tests[.])?({modules})[\w.]*'|"
         rf"No such file or directory: '[^']*/(({paths})[^']*|{plug_ins})'"

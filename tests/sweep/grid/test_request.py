@@ -157,7 +157,7 @@ def test_what_the_verdict_speaks_of() -> None:
         ("verdict.metric=jct_p99_s,jct_mean_s", r"give verdict\.metric=VALUE"),
         ("verdict.metrik=jct_p99_s", r"did you mean 'verdict\.metric'"),
         ("policy=fiffo", "did you mean 'fifo'"),
-        ("trace=alibaba2081", "did you mean 'alibaba2018'"),
+        ("trace=parqeut", "did you mean 'parquet'"),
         ("cluster=slot", "did you mean 'slots'"),
         ("experiment=dmo", "did you mean 'demo'"),
         ("launcher=locla", "did you mean 'local'"),

@@ -19,6 +19,7 @@ from sim.synth import GENERATORS
 from sim.traces import FORMATS
 from sweep.store import sources
 from tests.sweep.store.edits import COMMENT, STATEMENT, Sources
+from tests.without import absent
 
 CELLS = {
     "fifo": ("fifo", "simulation"),
@@ -218,6 +219,8 @@ def test_no_digest_holds_a_page_a_papers_results_or_the_numbers_of_another_paper
     }
     own = {"described": ("alibaba",), "published": ("alibaba", "dagps", "jockey", "wing")}
     for name, module in modules_of[kind]().items():
+        if {f"policies/{paper}" for paper in own.get(name, ())} & {*absent().get("rooms", ())}:
+            continue  # of a paper that is not here any numbers may be
         room = module.split(".")[1]
         allowed = tuple(f"policies.{paper}." for paper in (room, *own.get(name, ())))
         wrong = [

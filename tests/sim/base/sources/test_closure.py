@@ -273,8 +273,8 @@ def test_a_kernel_that_is_imported_late_counts_nowhere_else(reached: Reached, te
 
 
 def test_data_counts_with_its_package_and_pages_do_not() -> None:
-    table = sources.closure(["policies.alibaba.synth", "sim.base.html"])
-    assert "policies.alibaba.synth/tables.json" in table
+    table = sources.closure(["sim.describe.statistics", "sim.base.html"])
+    assert "sim.describe.statistics/sections.yaml" in table
     assert not any("page." in name for name in table)
 
 
