@@ -309,6 +309,15 @@ LEAN = (
     ("flavors", "reservations", "devices", "choice"),
     ("flavors", "reservations", "unequal slots"),
     ("flavors", "reservations", "pins"),
+    ("flavors", "planning"),
+    ("flavors", "planning", "gangs", "caps"),
+    ("flavors", "planning", "classes", "devices"),
+    ("flavors", "planning", "unequal slots"),
+    ("flavors", "planning", "topology"),
+    ("flavors", "planning", "preemption"),
+    ("flavors", "planning", "preemption", "pins"),
+    ("flavors", "planning", "exclusive", "partitions", "caps"),
+    ("flavors", "planning", "reserved machines", "known outages"),
     ("flavors", "elastic", "callbacks"),
     ("flavors", "topology", "gangs"),
     ("flavors", "topology", "reservations"),
@@ -694,7 +703,7 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     hard = "hard queues" in on
     many = 3 if rigid or hard or on & {"gangs", "unequal slots"} else 1
     if rigid and not hard:  # some so few that most jobs wait, and more of them do not fit
-        many = int(rng.choice([1, 1, 2, 3]))
+        many = int(rng.choice([1, 1, 2, 3])) + ("flavors" in on)  # a job has those of one flavor
     cluster: World = {}
     if on & {"classes", "devices", "per class", "speeds", "flavors", *PARTITIONED}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)

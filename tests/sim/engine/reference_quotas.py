@@ -345,8 +345,10 @@ class Quotas:
 
     def _stage_key(self, g):
         """Return the order of a waiting stage among all."""
-        queue = self._queue(g)
+        return (self._order_of_queue(self._queue(g)), self._rank(g))
+
+    def _order_of_queue(self, queue):
+        """Return what comes before the rank of the stages of a queue."""
         if self.quota_nodes and not self.plan.by_share:
-            tier = self.plan.queues.tier[queue[1]]
-            return (tier, self._height(self._borrowing(queue)), self._rank(g))
-        return (self._queue_key(queue), self._rank(g))
+            return (self.plan.queues.tier[queue[1]], self._height(self._borrowing(queue)))
+        return self._queue_key(queue)
