@@ -21,7 +21,8 @@ from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.caps import PASSES, WITHIN, is_over_running
 from sim.engine.kernels.components import end_component, first_component
 from sim.engine.kernels.domains import is_searched
-from sim.engine.kernels.features import CAPS, GANGS, PINS, PREEMPTS
+from sim.engine.kernels.features import CAPS, FLAVORS, GANGS, PINS, PREEMPTS
+from sim.engine.kernels.flavors import open_all
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over, over_to_start, waits_for_cap
@@ -140,6 +141,8 @@ def dispatch_replanned(st):
         st.state_replan_s[PREEMPTORS_AT] = now
     if not tries:
         forget_passes(st)
+    if FLAVORS:
+        open_all(st)  # a search for jobs to stop leaves one open
     note_events(st)
     if tries == 1 or (not tries and is_waiting(st) and poll_s(st, next_pass(st)) <= now):
         is_full = end_pass(st, next_pass(st))
