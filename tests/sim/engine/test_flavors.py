@@ -408,3 +408,25 @@ def test_a_plan_is_by_the_quotas_of_now():
         "v": {(91, STEADY): 8},
         "x": {(1, STEADY): 2},
     }
+
+
+def test_plans_in_several_flavors_as_in_the_naive_simulator():
+    """Backlogs of gangs in three queues, of which most wait, with several planned starts."""
+    tree = quotas_of_a(spot=16, steady=16) | {
+        "b": {"nominal": {"cpu": {"steady": 16, "spot": 16}}},
+        "c": {"nominal": {"cpu": {"spot": 6, "steady": 16}}, "flavor_choice": "least_borrowing"},
+    }
+    for seed in range(examples(60)):
+        rng = np.random.default_rng([8, seed])
+        jobs = [
+            job(
+                f"j{i}",
+                str(rng.choice(["a", "b", "c"])),
+                float(rng.choice([0, 0, 1, 2])),
+                int(rng.choice([1, 2, 3, 4, 6])),
+                float(rng.choice([2.0, 5.0, 5.0, 8.0, 13.0, 20.0])),
+                gang=True,
+            )
+            for i in range(int(rng.integers(4, 11)))
+        ]
+        run(jobs, machines(tree), Planner())
