@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import PolicyError
-from sim.cluster.flavors import flavors_of, has_flavors, no_flavors, ranks, tries
+from sim.cluster.flavors import flavors_of, no_flavors, ranks, tries
 from sim.cluster.quotas import NO_LIMIT, Quota, QuotaTree, quota_tree
 from sim.engine.plan import Fit, Plan
 
@@ -57,15 +57,6 @@ def quota_fields(tree: QuotaTree | None, checks: bool) -> dict[str, NDArray[Any]
         "state_sum_node": np.zeros_like(tree.limit if checks else tree.limit[:1]),
     }
     return fields
-
-
-def check_flavors(cluster: Cluster, plan: Plan) -> None:
-    """Refuse plans with quotas by class of machine."""
-    if plan.replan is not None and has_flavors(cluster.quotas):
-        raise PolicyError(
-            "plan.replan chooses machines by its own plan, which has no quotas by class of "
-            "machine; give cluster.quotas without classes, or take a policy that does not plan"
-        )
 
 
 def flavor_fields(
@@ -141,7 +132,6 @@ def queue_strategies(
     PolicyError
         If a queue has a strategy, and jobs do not wait in order.
     """
-    check_flavors(cluster, plan)
     absent = np.zeros(1, np.int8)
     if not any(node.strategy for node in cluster.quotas.values()):
         return plan.fit, absent

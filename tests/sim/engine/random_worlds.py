@@ -309,6 +309,15 @@ LEAN = (
     ("flavors", "reservations", "devices", "choice"),
     ("flavors", "reservations", "unequal slots"),
     ("flavors", "reservations", "pins"),
+    ("flavors", "planning"),
+    ("flavors", "planning", "gangs", "caps"),
+    ("flavors", "planning", "classes", "devices"),
+    ("flavors", "planning", "unequal slots"),
+    ("flavors", "planning", "topology"),
+    ("flavors", "planning", "preemption"),
+    ("flavors", "planning", "preemption", "pins"),
+    ("flavors", "planning", "exclusive", "partitions", "caps"),
+    ("flavors", "planning", "reserved machines", "known outages"),
     ("flavors", "elastic", "callbacks"),
     ("flavors", "topology", "gangs"),
     ("flavors", "topology", "reservations"),
@@ -694,7 +703,7 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
     hard = "hard queues" in on
     many = 3 if rigid or hard or on & {"gangs", "unequal slots"} else 1
     if rigid and not hard:  # some so few that most jobs wait, and more of them do not fit
-        many = int(rng.choice([1, 1, 2, 3]))
+        many = int(rng.choice([1, 1, 2, 3])) + ("flavors" in on)  # a job has those of one flavor
     cluster: World = {}
     if on & {"classes", "devices", "per class", "speeds", "flavors", *PARTITIONED}:
         kinds = [KINDS[i] for i in rng.permutation(3)] + [SMALL] * ("per class" in on)
@@ -732,7 +741,8 @@ def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
         resources = ["slot"] if "slots" in cluster else ["cpu", "mem", *gpus]
         cluster["quotas"] = quotas = _quotas(rng, resources)
         if "flavors" in on:
-            _divide_by_flavor(rng, quotas["tree"], resources)
+            is_ample = "planning" in on and rng.random() < 0.6  # plans in several flavors
+            _divide_by_flavor(rng, quotas["tree"], resources, is_ample)
         if "strategies" in on:
             for name in QUEUES:
                 some = ["strict", "skip"] if name == "q0" else ["", "strict", "skip"]
@@ -806,26 +816,36 @@ def _quotas(rng: np.random.Generator, resources: list[str]) -> World:
     return {"tree": tree, "by_share": bool(rng.random() < 0.6)}
 
 
-def _divide_by_flavor(rng: np.random.Generator, tree: World, resources: list[str]) -> None:
-    """Give most amounts of some resources by flavor, or as shares of each; and choices."""
-    shares = ["0%", "25%", "60%", "100%", "100%", 4, 9.5, 40]
+def _divide_by_flavor(
+    rng: np.random.Generator, tree: World, resources: list[str], is_ample: bool
+) -> None:
+    """Give most amounts of some resources by flavor, or as shares of each; and choices.
+
+    Of ample ones each queue has much, in several flavors.
+    """
+    shares = ["60%", "100%", 40] if is_ample else ["0%", "25%", "60%", "100%", "100%", 4, 9.5, 40]
+    for name in QUEUES if is_ample else ():
+        tree[name]["nominal"] = dict.fromkeys(resources, "100%")
     if not isinstance(tree["q0"]["nominal"], dict):
         tree["q0"]["nominal"] = {}
     tree["q0"]["nominal"].setdefault(resources[0], "60%")
     for resource in resources:
         if resource != resources[0] and rng.random() < 0.3:
             continue
-        flavors = [["a", "b"], ["b", "a"], ["a"], ["a|b"], ["b"]][rng.integers(5)]
+        flavors = [["a", "b"], ["b", "a"], ["a"], ["a|b"], ["b"]][
+            rng.integers(2 if is_ample else 5)
+        ]
         for row in tree.values():
             for key in ("nominal", "borrow", "lend"):
                 table = row.get(key)
                 if not isinstance(table, dict):
                     continue
                 if resource in table or (key == "nominal" and rng.random() < 0.5):
-                    own = rng.permutation(flavors)[: int(rng.integers(1, len(flavors) + 1))]
+                    n_own = len(flavors) if is_ample else int(rng.integers(1, len(flavors) + 1))
+                    own = rng.permutation(flavors)[:n_own]
                     table[resource] = {str(f): shares[rng.integers(len(shares))] for f in own}
                     if rng.random() < 0.2 and row is not tree["q0"]:
-                        table[resource] = shares[rng.integers(5)]
+                        table[resource] = shares[rng.integers(2 if is_ample else 5)]
     for name in QUEUES:
         if rng.random() < 0.4:
             tree[name]["flavor_choice"] = "least_borrowing"

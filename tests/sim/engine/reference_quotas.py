@@ -8,7 +8,7 @@ has the machines of the flavors that a job would take, and the column of each re
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cache, cached_property
 from types import SimpleNamespace
 
 from sim.engine.plan import Fit
@@ -21,6 +21,9 @@ class Quotas:
 
     def _init_quotas(self, cluster, quantum):
         self.quota_nodes = {}
+        # what use does not change
+        self._quota, self._local = cache(self._quota), cache(self._local)
+        self._tries_for = cache(self._tries_for)
         self._init_columns(cluster)
         self._init_strategies(cluster)
         if cluster.queue_mode != "quota":
@@ -121,7 +124,9 @@ class Quotas:
 
     def _tries(self, org, request):
         """List the tries for a request: machines of the same flavors of what it takes, in order."""
-        taken = [r for r in self.by_flavor if request[r] > 0]
+        return list(self._tries_for(org, tuple(r for r in self.by_flavor if request[r] > 0)))
+
+    def _tries_for(self, org, taken):
         name, groups = self.c.queue_names[org] if taken else "", {}
         for m, flavors in enumerate(self.flavor_on):
             key = tuple(flavors[r] for r in taken)
@@ -345,8 +350,10 @@ class Quotas:
 
     def _stage_key(self, g):
         """Return the order of a waiting stage among all."""
-        queue = self._queue(g)
+        return (self._order_of_queue(self._queue(g)), self._rank(g))
+
+    def _order_of_queue(self, queue):
+        """Return what comes before the rank of the stages of a queue."""
         if self.quota_nodes and not self.plan.by_share:
-            tier = self.plan.queues.tier[queue[1]]
-            return (tier, self._height(self._borrowing(queue)), self._rank(g))
-        return (self._queue_key(queue), self._rank(g))
+            return (self.plan.queues.tier[queue[1]], self._height(self._borrowing(queue)))
+        return self._queue_key(queue)

@@ -15,7 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -99,9 +99,10 @@ class State:
     free: list[list[int]]
     completing: set[int]
     running: list[Running] = field(default_factory=list)
-    #: what a start changes at once; whether a job is over its share; its tasks by a node's devices
+    #: what a start changes at once; the job on the nodes of each flavor that it tries in turn, of
+    #: those that shares and quotas allow now, or of all; its tasks by a node's devices
     start: Callable[[int, dict[int, int]], None] = lambda job, nodes: None
-    is_capped: Callable[[Job], bool] = lambda job: False
+    tries: Callable[[Job, bool], Sequence[Job]] = lambda job, is_allowed: [job]
     n_by_devices: Callable[..., float] = lambda job, node, k=0, placed=(): math.inf
     #: whether a job exceeds a cap, and so "passes" or "blocks"; whether it is one of running jobs
     over: Callable[[Job], str | None] = lambda job: None
@@ -275,30 +276,50 @@ def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool
             break
         tried += 1
         over = state.over(job)
-        if over == "passes" or (not over and state.is_capped(job)):
-            counts.close(job)
-            continue
-        usable = state.usable(job) - state.absent - state.closed(job, state.now, state.now)
-        closed = state.closed(job, state.now, state.now + job.limit_s)
-        allowed = usable - closed - state.completing - barred
-        max_tasks = partial(state.n_by_devices, job)
-        nodes = choose(free, allowed, job, max_tasks, state.weights)
-        if nodes is not None and not over and (state.running or starts):
-            over = state.over_with(job, nodes)
-            if over == "passes":
-                counts.close(job)
-                continue
-        nodes = None if over else nodes
+        runs_any = bool(state.running or starts)
+        nodes, awaited, for_room = _choose_now(state, job, over, free, barred, runs_any)
         if nodes is None:
-            if not over and not usable & barred:
+            if for_room and not awaited & barred:
                 state.note_preemptor(job.name)
-            barred |= usable
+            barred |= awaited
             counts.close(job)
             continue
         _take(free, nodes, job.demand, -1)
         state.start(job.name, nodes)
         starts.append((job.name, nodes))
     return starts
+
+
+def _choose_now(
+    state: State,
+    job: Job,
+    over: str | None,
+    free: list[list[int]],
+    barred: set[int],
+    runs_any: bool,
+) -> tuple[dict[int, int] | None, set[int], bool]:
+    """Choose nodes in the first flavor in which a job may start now; None if it may in none.
+
+    Then also return the nodes that it waits for, and whether it does for want of room.
+    """
+    awaited: set[int] = set()
+    for_room = False
+    for attempt in [] if over == "passes" else state.tries(job, not over):
+        usable = state.usable(attempt) - state.absent - state.closed(job, state.now, state.now)
+        closed = state.closed(job, state.now, state.now + job.limit_s)
+        allowed = usable - closed - state.completing - barred
+        max_tasks = partial(state.n_by_devices, job)
+        over_here, nodes = over, None
+        if not over:
+            nodes = choose(free, allowed, attempt, max_tasks, state.weights)
+        if nodes is not None and runs_any:
+            over_here = state.over_with(job, nodes)
+        if nodes is not None and not over_here:
+            return nodes, set(), False
+        if over_here != "passes":
+            awaited |= usable
+            for_room |= not over_here
+    return None, awaited, for_room
 
 
 @dataclass
@@ -353,11 +374,11 @@ def backfill_cycle(
         if job.queue in cycle.blocked or state.is_over_jobs(job) or counts.skips(job):
             continue
         counts.close(job)  # unless it starts, or gets a reservation
-        if counts.exceeds(job.groups) or over or state.is_capped(job):
+        if counts.exceeds(job.groups) or over:
             continue
         may_reserve = settings.reserve == 0 or cycle.reserved[job.partition] < settings.reserve
-        start, nodes = _plan_job(state, cycle, job, free, running, settings, may_reserve)
-        if start is None or (start <= now and running and state.over_with(job, nodes)):
+        start, nodes = _plan_tries(state, cycle, job, free, running, settings, may_reserve)
+        if start is None:
             continue
         counts.closed.discard(job.array)
         if start <= now:
@@ -378,6 +399,33 @@ def backfill_cycle(
         cycle.records += _new_steps(cycle.profile, from_s, until_s, cycle.records)
         cycle.profile = _hold(cycle.profile, set(nodes), from_s, until_s)
     return starts
+
+
+def _plan_tries(
+    state: State,
+    cycle: Cycle,
+    job: Job,
+    free: list[list[int]],
+    running: list[Running],
+    settings: Settings,
+    may_reserve: bool,
+) -> tuple[int | None, dict[int, int]]:
+    """Return when and where a job is to start: of the flavors that quotas allow it now.
+
+    In the first in which it may start now, or else that in which it is planned to first.
+    """
+    best: tuple[int | None, dict[int, int]] = None, {}
+    tried = cycle.tried
+    for attempt in state.tries(job, True):
+        start, nodes = _plan_job(state, cycle, attempt, free, running, settings, may_reserve)
+        cycle.tried = min(cycle.tried, tried + 1)  # one job
+        if start is None or (start <= state.now and running and state.over_with(job, nodes)):
+            continue
+        if start <= state.now:
+            return start, nodes
+        if best[0] is None or start < best[0]:
+            best = start, nodes
+    return best
 
 
 def _plan_job(
@@ -734,10 +782,11 @@ class Replanning:
         )
 
     def _queue_jobs(self, with_passed):
+        order_of_queue = cache(self._order_of_queue)  # nothing changes meanwhile
+
         def order(g):  # weighted queues by what they use now
-            if self.queues_are_hard:
-                return (self._tier_of(g), (), self._rank(g))
-            return self._order(g)
+            by_queue = () if self.queues_are_hard else order_of_queue(self._queue(g))
+            return (self._tier_of(g), by_queue, self._rank(g))
 
         waiting = [
             g for g in sorted(self._waiting(), key=order) if with_passed or not self._passes(g)
@@ -814,10 +863,19 @@ class Replanning:
     def _is_over_jobs(self, job):
         return self._over_running_jobs(job.name)
 
-    def _is_capped(self, job):
+    def _tries_of(self, job, is_allowed):
+        """List a job on the nodes of each of its flavors, in the order in which it tries them.
+
+        `is_allowed`: of those alone whose quotas allow it now. Without flavors it is tried once.
+        """
         j = job.name
         needs = self._total(j) if self.c.job_min_tasks[j] else self._slot(j)
-        return not self._within_cap(j, needs, 1)
+        if not self.by_flavor:
+            return [job] if not is_allowed or self._within_cap(j, needs, 1) else []
+        return [
+            replace(job, usable=job.usable & frozenset(attempt.machines))
+            for attempt in self._in_order(j, needs, is_allowed)
+        ]
 
     def _n_by_devices(self, job, node, k=0, placed=()):
         """Return how many slots find devices on a node now, beside those that are placed first."""
@@ -850,7 +908,7 @@ class Replanning:
             Running(self.expected_end[j], self.nodes[j], self._demand_of(j), j)
             for j in sorted(self.expected_end)
         ]
-        hooks = self._start_on, self._is_capped, self._n_by_devices, self._over, self._is_over_jobs
+        hooks = self._start_on, self._tries_of, self._n_by_devices, self._over, self._is_over_jobs
         absent = range(len(free)) if self._is_pool() and self.down else self.down
         clock_s = self.plan.replan.clock_s
         windows = frozenset(absent), self._is_node_closed, self._look_again_at, clock_s
@@ -884,17 +942,16 @@ class Replanning:
         self._note_events()
         job = self._as_job(j)
         state = self._cluster()
-        nodes = None
-        if not self._is_capped(job):
-            closed = state.closed(job, state.now, state.now + job.limit_s)
-            usable = state.usable(job) - state.absent - closed
-            max_tasks = partial(self._n_by_devices, job)
-            nodes = choose(state.free, usable, job, max_tasks, state.weights)
-        if nodes is None:
-            return False
-        self._start_on(j, nodes)
-        self._note_update()
-        return True
+        closed = state.closed(job, state.now, state.now + job.limit_s)
+        max_tasks = partial(self._n_by_devices, job)
+        for attempt in self._tries_of(job, True):
+            usable = state.usable(attempt) - state.absent - closed
+            nodes = choose(state.free, usable, attempt, max_tasks, state.weights)
+            if nodes is not None:
+                self._start_on(j, nodes)
+                self._note_update()
+                return True
+        return False
 
     def _start_on(self, j, nodes):
         self.nodes[j] = nodes

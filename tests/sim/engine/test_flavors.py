@@ -5,12 +5,17 @@ Kueue v0.19, *Cluster queue*: flavors and borrowing semantics, flavorFungibility
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 import policies
 import sim
+from policies.base import Policy
+from policies.knows import Knows
 from sim.base.errors import InputError
+from sim.engine.plan import Order, Queues, Replan
 from tests.examples import COMPILED_WIDE, examples
 from tests.sim.engine import outcome, reference
 from tests.sim.engine.compared import STUCK, kernel_outcome
@@ -41,7 +46,8 @@ def run(jobs, cluster, policy="fifo", **params):
 
     Returns the tasks of each job by start and machine: ``{(0.0, SPOT): 4}``.
     """
-    workload, built = sim.Workload.from_jobs(jobs), policies.build(policy, **params)
+    workload = sim.Workload.from_jobs(jobs)
+    built = policies.build(policy, **params) if isinstance(policy, str) else policy
     result = sim.simulate(workload, cluster, built, record="tasks")
     naive = reference.simulate(workload, cluster, built)
     for name in ("job_start", "job_finish", "task_start", "task_machine"):
@@ -253,14 +259,6 @@ def test_a_job_without_a_flavor_is_refused_before_the_run():
         )
 
 
-def test_plans_say_that_they_have_no_quotas_by_class():
-    jobs = [job("j", "a", 0, 1) | {"requested_s": 10}]
-    with pytest.raises(sim.PolicyError, match="no quotas by class"):
-        sim.simulate(
-            sim.Workload.from_jobs(jobs), machines(quotas_of_a(spot=8)), policies.build("slurm")
-        )
-
-
 # ---- strategies
 
 STRATEGIES = {
@@ -339,3 +337,96 @@ def test_queues_of_one_strategy_are_the_fit_to_the_bit(fit):
         assert not outcome.differences(result, expected), (number, sorted(on))
         n_equal += 1
     assert n_equal >= examples(30) / 4
+
+
+class Planner(Policy):
+    """Polls at each second, and plans by true run times half a second later if anything changed."""
+
+    name: ClassVar[str] = "planner"
+    knows = Knows(durations="true")
+
+    def prepare(self, world, plan):
+        plan.queues = Queues.make(1, order=Order.FIFO)
+        first_stages = world.columns.job_stage0[:-1]
+        plan.set_jobs(expected_s=np.maximum.reduceat(world.columns.stage_max_s, first_stages))
+        plan.replan = Replan(
+            interval_s=1.0,
+            cycle_s=0.0,
+            resolution_s=1,
+            first_window_s=1,
+            main_delay_s=0,
+            completing_s=0.0,
+            plan_phase_s=1.5,
+        )
+
+
+def test_a_plan_takes_the_flavor_in_which_a_job_starts_first():
+    """All of spot is in use until 100 s, and half of steady until 60 s, by gangs of b.
+
+    v cannot start at 1 s, and is planned on steady at 60 s, where spot would be free at 100 s. So w
+    goes before it on steady, and x, which takes until 91 s, does not: it is planned on spot, where
+    it starts as soon as b's gang ends. y has a quota of one CPU of steady: it is not tried there.
+    """
+    quotas = {"spot": 16, "steady": 16}
+    tree = quotas_of_a(**quotas) | {
+        "b": {"nominal": {"cpu": quotas}},
+        "c": {"nominal": {"cpu": {"spot": 8, "steady": 1}}},
+    }
+    jobs = [
+        job("s", "b", 0, 8, 100.0, gang=True),
+        job("t", "b", 0, 4, 60.0, gang=True),
+        job("v", "a", 1, 8, 50.0, gang=True),
+        job("w", "a", 1, 2, 50.0, gang=True),
+        job("x", "a", 1, 2, 90.0, gang=True),
+        job("y", "c", 1, 2, 10.0, gang=True),
+    ]
+    assert run(jobs, machines(tree), Planner()) == {
+        "s": {(0, SPOT): 8},
+        "t": {(0, STEADY): 4},
+        "v": {(60, STEADY): 8},
+        "w": {(1.5, STEADY): 2},
+        "x": {(100, SPOT): 2},
+        "y": {(100, SPOT): 2},
+    }
+
+
+def test_a_plan_is_by_the_quotas_of_now():
+    """With a quota of 8 of steady, 4 of them in use by t, v is not planned there: x goes before it.
+
+    Planned on spot for 100 s, v starts on steady as soon as its quota allows it, at 91 s.
+    """
+    tree = quotas_of_a(spot=16, steady=8) | {"b": {"nominal": {"cpu": {"spot": 16}}}}
+    jobs = [
+        job("s", "b", 0, 8, 100.0, gang=True),
+        job("t", "a", 0, 4, 60.0, gang=True),
+        job("v", "a", 1, 8, 50.0, gang=True),
+        job("x", "a", 1, 2, 90.0, gang=True),
+    ]
+    assert run(jobs, machines(tree), Planner()) == {
+        "s": {(0, SPOT): 8},
+        "t": {(0, STEADY): 4},
+        "v": {(91, STEADY): 8},
+        "x": {(1, STEADY): 2},
+    }
+
+
+def test_plans_in_several_flavors_as_in_the_naive_simulator():
+    """Backlogs of gangs in three queues, of which most wait, with several planned starts."""
+    tree = quotas_of_a(spot=16, steady=16) | {
+        "b": {"nominal": {"cpu": {"steady": 16, "spot": 16}}},
+        "c": {"nominal": {"cpu": {"spot": 6, "steady": 16}}, "flavor_choice": "least_borrowing"},
+    }
+    for seed in range(examples(60)):
+        rng = np.random.default_rng([8, seed])
+        jobs = [
+            job(
+                f"j{i}",
+                str(rng.choice(["a", "b", "c"])),
+                float(rng.choice([0, 0, 1, 2])),
+                int(rng.choice([1, 2, 3, 4, 6])),
+                float(rng.choice([2.0, 5.0, 5.0, 8.0, 13.0, 20.0])),
+                gang=True,
+            )
+            for i in range(int(rng.integers(4, 11)))
+        ]
+        run(jobs, machines(tree), Planner())

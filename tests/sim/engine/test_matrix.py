@@ -35,7 +35,6 @@ REFUSED = {
     ("elastic", "planning"): "elastic jobs do not run with periodic planning",
     ("reservations", "selected classes"): "may take a machine from a job at any time",
     ("planning", "selected classes"): "may take a machine from a job at any time",
-    ("flavors", "planning"): "has no quotas by class of machine",
     ("pack", "strategies"): "has a strategy of a queue",
     ("reservations", "strategies"): "has a strategy of a queue",
     ("planning", "strategies"): "has a strategy of a queue",

@@ -21,17 +21,15 @@ from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.caps import PASSES, WITHIN, is_over_running
 from sim.engine.kernels.components import end_component, first_component
 from sim.engine.kernels.domains import is_searched
-from sim.engine.kernels.features import CAPS, GANGS, PINS, PREEMPTS, WINDOWS
+from sim.engine.kernels.features import CAPS, FLAVORS, GANGS, PINS, PREEMPTS
+from sim.engine.kernels.flavors import open_all
 from sim.engine.kernels.held_slots import hold_slot
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.passing import is_passed_over, over_to_start, waits_for_cap
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.rigid.gang import begin_gang
 from sim.engine.kernels.rigid.replan_components import (
-    choose_together,
-    expected_together,
     has_any_room,
-    may_fit_alone,
     note_found,
 )
 from sim.engine.kernels.rigid.replan_counts import (
@@ -47,13 +45,8 @@ from sim.engine.kernels.rigid.replan_counts import (
     time_left_s,
 )
 from sim.engine.kernels.rigid.replan_ends import (
-    begin_ends,
-    choose_after,
-    expected_start,
     forget_preemptors,
-    list_gone,
     may_preempt_any,
-    may_start_by,
     note_preemptor,
 )
 from sim.engine.kernels.rigid.replan_events import (
@@ -67,25 +60,27 @@ from sim.engine.kernels.rigid.replan_events import (
     note_update,
     poll_s,
 )
+from sim.engine.kernels.rigid.replan_job import (
+    FITS,
+    PASSED,
+    WAITS,
+    choose_now,
+    choose_unplanned,
+    may_start,
+    plan_job,
+)
 from sim.engine.kernels.rigid.replan_nodes import (
     NEVER,
     allow_usable,
-    avoid_completing,
     choose_nodes,
-    drop_closed,
-    is_completing,
-    is_within_cap,
     job_width,
     limit_s,
     list_free,
     list_room,
-    may_fit,
-    over_with_nodes,
     take_chosen,
 )
 from sim.engine.kernels.rigid.replan_registers import (
     BEGUN,
-    BY_PREEMPTING,
     CLOCK,
     CONTINUES,
     DEPTH,
@@ -113,17 +108,13 @@ from sim.engine.kernels.rigid.replan_registers import (
     SLEEP,
     STARTS,
     WAKE,
-    WINDOW,
 )
 from sim.engine.kernels.rigid.replan_table import (
-    allow_unreserved,
-    begin_search,
     begin_table,
-    is_reserved,
     reserve_chosen,
 )
 from sim.engine.kernels.rigid.rigid import begin_merge, is_holding, next_merged
-from sim.engine.kernels.state import HARD_CAPS, N_SCAN, NOW, TRIES, UNIT
+from sim.engine.kernels.state import N_SCAN, NOW, TRIES, UNIT
 from sim.engine.kernels.windows import is_closed
 
 
@@ -150,6 +141,8 @@ def dispatch_replanned(st):
         st.state_replan_s[PREEMPTORS_AT] = now
     if not tries:
         forget_passes(st)
+    if FLAVORS:
+        open_all(st)  # a search for jobs to stop leaves one open
     note_events(st)
     if tries == 1 or (not tries and is_waiting(st) and poll_s(st, next_pass(st)) <= now):
         is_full = end_pass(st, next_pass(st))
@@ -253,18 +246,15 @@ def _run_main(st, is_full):
     """Start waiting jobs in order, or until enough were tried.
 
     The nodes that one of them could use, and that do not suffice, are barred for those behind it;
-    one over the cap of its organisation bars none.
+    one over the cap of its organisation bars none, one of several flavors those of the flavors
+    whose quotas allow it.
     """
     now, jobs, n_tried, n_started = clock(st), st.state_planned_jobs, 0, 0
     n = _list_jobs(st, jobs, True)
     _unmark(st, jobs, n)
     list_free(st)
     begin_counts(st, BY_MAIN, jobs, n)
-    n_left, allowed, barred = (
-        len(st.state_node_allowed),
-        st.state_node_allowed,
-        st.state_node_barred,
-    )
+    n_left, barred = len(st.state_node_barred), st.state_node_barred
     barred[:] = 0
     for i in range(n):
         j = jobs[i]
@@ -278,31 +268,19 @@ def _run_main(st, is_full):
         over = WITHIN
         if CAPS:
             over = over_to_start(st, st.state_job_ready_head[j])
-        is_capped = over == WITHIN and st.state_i[HARD_CAPS] and not is_within_cap(st, j)
-        if over == PASSES or is_capped:
-            close_array(st, BY_MAIN, j)
+        outcome = PASSED
+        if over != PASSES:
+            outcome = choose_now(st, now, j, over)
+        if outcome == FITS:
+            _start(st, j)
+            n_started += 1
             continue
-        allow_usable(st, j, False)
-        if WINDOWS:
-            drop_closed(st, j, now, now)
-        st.state_node_usable[:] = allowed
-        if WINDOWS:
-            drop_closed(st, j, now, now + limit_s(st, j))
-        for node in range(len(allowed)):
-            allowed[node] &= (st.state_node_completing[node] == 0) & (barred[node] == 0)
-        if over == WITHIN and _choose_now(st, j):
-            over = over_with_nodes(st, j)
-            if over == WITHIN:
-                _start(st, j)
-                n_started += 1
-                continue
-            if over == PASSES:
-                close_array(st, BY_MAIN, j)
-                continue
         close_array(st, BY_MAIN, j)
-        if PREEMPTS and over == WITHIN and _is_first_there(st):
+        if outcome == PASSED:
+            continue
+        if PREEMPTS and outcome == WAITS and _is_first_there(st):
             note_preemptor(st, j)
-        for node in range(len(allowed)):
+        for node in range(len(barred)):
             n_left -= st.state_node_usable[node] & (barred[node] == 0)
             barred[node] |= st.state_node_usable[node]
         if n_left == 0:
@@ -380,12 +358,7 @@ def _try_job(st, now, j):
     if not exceeds_depth(st, BY_PLAN, j) and not waits:
         n_reserved = st.state_reserved_in[st.p_reserved_in[j]]
         may_wait = st.p_replan[RESERVED] == 0 or n_reserved < st.p_replan[RESERVED]
-        start, was_tried = _plan_job(st, now, j, may_wait)
-        if start == now:
-            if not is_searched(st, j):
-                avoid_completing(st, j)
-            if over_with_nodes(st, j) != WITHIN:
-                start = NEVER
+        start, was_tried = plan_job(st, now, j, may_wait)
     if start == NEVER:
         close_array(st, BY_PLAN, j)
     st.state_replan[N_TRIED] += was_tried
@@ -418,92 +391,10 @@ def _last_candidate(st, now, first, last):
         if st.state_replan[RESERVED_FROM] > now + limit_s(st, j):
             break
         st.state_replan[RESERVED_FROM] = NEVER  # of the jobs before it nothing is known
-        if may_fit(st, j):
-            begin_search(st)
-            allow_unreserved(st, j, now, now, now + limit_s(st, j))
-            if is_searched(st, j):
-                if may_fit_alone(st, j):  # it may fit fewer nodes where it does not fit more
-                    break
-            elif list_room(st, j) >= job_width(st, j):
-                break
+        if may_start(st, now, j):
+            break
         last -= 1
     return last
-
-
-@part
-def _plan_job(st, now, j, may_wait):
-    """Choose nodes for job `j`; return its planned start, -1 for none, and whether it was tried."""
-    limit = limit_s(st, j)
-    later, was_tried = now, False
-    if st.state_i[HARD_CAPS] and not is_within_cap(st, j):
-        return NEVER, was_tried
-    several = is_searched(st, j)
-    if PREEMPTS:
-        list_gone(st, j)
-    begin_ends(st, j)
-    begin_search(st)
-    while True:
-        begin = later
-        later = allow_unreserved(st, j, now, begin, max(begin, now) + limit)
-        may_retry = later > 0 and may_wait
-        if not (was_tried and may_retry) and not st.state_node_allowed.any():
-            if may_retry:
-                continue
-            return NEVER, was_tried
-        was_tried = True
-        if may_retry and not may_start_by(st, j, later):
-            continue
-        start, n_ended = _look_for_start(st, now, j, may_wait)
-        if start == NEVER:
-            if may_retry:
-                continue
-            return NEVER, was_tried
-        start = max(start, begin)
-        if PREEMPTS and st.state_replan[BY_PREEMPTING] and begin <= now:
-            if not several:
-                choose_after(st, j, n_ended)
-            if not is_completing(st):
-                note_preemptor(st, j)
-        if start == now:
-            if not several:
-                choose_after(st, j, n_ended)
-            if not is_completing(st):
-                return now, was_tried
-            start = now + 1
-            later = 0
-        if not may_wait:
-            return NEVER, was_tried
-        if 0 < later < start:
-            continue
-        if start > now + st.p_replan[WINDOW]:
-            return NEVER, was_tried
-        if not several:
-            choose_after(st, j, n_ended)
-        if not is_reserved(st, start, start + limit):
-            return start, was_tried
-        later = start
-
-
-@inlined
-def _look_for_start(st, now, j, may_wait):
-    """Return when job `j` could start, as running jobs end, and how many of them end first."""
-    st.state_replan[BY_PREEMPTING] = 0
-    if is_searched(st, j):
-        return expected_together(st, now, j, may_wait), 0
-    return expected_start(st, now, j, may_wait)
-
-
-@part
-def _choose_now(st, j):
-    """Choose allowed nodes for job `j` to start now; False if it does not fit them."""
-    if not may_fit(st, j):
-        return False
-    if is_searched(st, j):
-        return choose_together(st, j, st.state_node_now, True)
-    if list_room(st, j) < job_width(st, j):
-        return False
-    choose_nodes(st, job_width(st, j))
-    return True
 
 
 @part
@@ -518,10 +409,7 @@ def start_first(st, j):
     """Start job `j` now, whatever is planned for others; False if it does not fit."""
     note_events(st)
     list_free(st)
-    allow_usable(st, j, False)
-    if WINDOWS:
-        drop_closed(st, j, clock(st), clock(st) + limit_s(st, j))
-    if not _choose_now(st, j):
+    if not choose_unplanned(st, clock(st), j):
         return False
     _start(st, j)
     note_update(st)

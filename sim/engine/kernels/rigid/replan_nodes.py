@@ -14,8 +14,8 @@ from sim.engine.kernels.caps import AMOUNT, BLOCKS, PASSES, WITHIN
 from sim.engine.kernels.choosing.devices import n_by_devices
 from sim.engine.kernels.components import end_component, first_component
 from sim.engine.kernels.domains import is_searched
-from sim.engine.kernels.features import CAPS, CHOOSES, GANGS, WINDOWS
-from sim.engine.kernels.resources import demand_row, within_cap
+from sim.engine.kernels.features import CAPS, CHOOSES, FLAVORS, GANGS, WINDOWS
+from sim.engine.kernels.resources import demand_row, is_other_flavor, within_cap
 from sim.engine.kernels.rigid.replan_registers import (
     CLOCK,
     N_EXPECTED,
@@ -119,7 +119,7 @@ def is_within_cap(st, j):
 def allow_usable(st, j, is_planned):
     """Allow the nodes that are there, and of a class that counts for the start of job `j`.
 
-    `is_planned`: also those that are known to be back.
+    Of the flavors that are open. `is_planned`: also those that are known to be back.
     """
     allowed = st.state_node_allowed
     absent = UNFORESEEN if WINDOWS and is_planned else -1
@@ -129,7 +129,7 @@ def allow_usable(st, j, is_planned):
             allowed[:] = 0
         return
     for node in range(len(allowed)):
-        if st.state_mach_lost[node] & absent:
+        if st.state_mach_lost[node] & absent or (FLAVORS and is_other_flavor(st, node)):
             allowed[node] = 0
         elif CHOOSES and st.state_i[CONSTRAINED]:
             allowed[node] = st.w_job_planned_on[j] & st.c_mach_class[node] != 0
