@@ -341,7 +341,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap, +4 untried
     ("state_queue_blocked_stage", "i4", "Q", -1),
     ("state_queue_barred", "i8", "Q:CLASSES", 0),  # pools that its first ones keep, as bits
-    ("state_job_refused", "i8", "J:STRATEGIES", 0),  # round of placements that refused it last
+    ("state_stage_refused", "i8", "G:STRATEGIES", 0),  # round of placements that refused it last
     ("state_queue_waiting", "i4", "Q", 0),  # waiting stages (skip and pack)
     ("state_queue_deficit", "f8", "Q", 0),  # service that it is owed
     ("state_org_used", "i8", "O, R", 0),

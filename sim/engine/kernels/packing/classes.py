@@ -3,7 +3,8 @@
 A *pool* is a set of machines on which the same stages can run. The first stage in order that does
 not fit bars its pools for those behind it in its queue; they start in the others. Where the queues
 have strategies of their own, some let all pass: a stage of theirs that does not fit bars nothing,
-and is refused, with those that are like it, until something is released or stops.
+and is refused, with those that are like it, until something is released or stops. With preemption
+each is refused by itself: jobs of like stages differ in whom they may stop.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -64,14 +65,16 @@ def dispatch_classes(st):
                 is_barred = may_retry = False
                 hint_stage = -1
             elif STRATEGIES and lets_pass(st, j):
-                st.state_job_refused[j] = st.state_i[N_ROUNDS]
+                st.state_stage_refused[g] = st.state_i[N_ROUNDS]
                 is_barred = True
             else:
                 st.state_queue_barred[queue] = barred | _open_pools(st, j, st.w_job_pools[j])
                 is_barred = True
             continue
         row, machine = demand_row(st, g), -1
-        if FLAVORS:
+        if STRATEGIES and PREEMPTS and _is_like_refused(st, g):
+            pass
+        elif FLAVORS:
             machine = machine_in_flavors(st, g, row)
         elif within_cap(st, j, st.w_stage_demand, row, 1):
             is_same = g == hint_stage and queue == hint_queue  # the machines barred are those
@@ -82,7 +85,9 @@ def dispatch_classes(st):
             hint_stage = -1
             continue
         if machine < 0 and STRATEGIES and lets_pass(st, j):
-            refuse(st, st.state_bucket_position[st.state_stage_bucket[g]])
+            st.state_stage_refused[g] = st.state_i[N_ROUNDS]
+            if not PREEMPTS:
+                refuse(st, st.state_bucket_position[st.state_stage_bucket[g]])
             is_barred = True
             continue
         if machine < 0:
@@ -124,6 +129,9 @@ def _first_unbarred(st):
             best = _first_gang(st, position, best)
             continue
         g = st.state_bucket_root[position]
+        if STRATEGIES and PREEMPTS and st.state_stage_refused[g] == st.state_i[N_ROUNDS]:
+            best = _first_like(st, position, best)
+            continue
         barred = st.state_queue_barred[st.state_bucket_queue[position]]
         pools = _open_pools(st, st.w_stage_job[g], st.w_stage_pools[g])
         if pools & ~barred and (best < 0 or goes_before(st, g, best)):
@@ -131,6 +139,27 @@ def _first_unbarred(st):
                 continue  # and so is all of its bucket
             best = g
     return best
+
+
+@part
+def _first_like(st, position, best):
+    """Return the first stage like the refused one at `position` that is not, or `best`."""
+    for i in range(list_bucket(st, position)):
+        g = st.state_stage_stack[i]
+        is_refused = st.state_stage_refused[g] == st.state_i[N_ROUNDS]
+        if is_refused or (best >= 0 and not goes_before(st, g, best)):
+            continue
+        if CAPS and is_passed_over(st, g):
+            break  # and so is all of its bucket
+        best = g
+    return best
+
+
+@part
+def _is_like_refused(st, g):
+    """Tell whether a stage like `g`, of the same demand and queue, was refused."""
+    root = st.state_bucket_root[st.state_bucket_position[st.state_stage_bucket[g]]]
+    return st.state_stage_refused[root] == st.state_i[N_ROUNDS]
 
 
 @part
@@ -156,7 +185,7 @@ def _first_gang(st, position, best):
         g = st.state_stage_stack[i]
         j = st.w_stage_job[g]
         is_open = _open_pools(st, j, st.w_job_pools[j]) & ~barred != 0
-        if STRATEGIES and st.state_job_refused[j] == st.state_i[N_ROUNDS]:
+        if STRATEGIES and st.state_stage_refused[g] == st.state_i[N_ROUNDS]:
             is_open = False
         if CAPS and is_open:
             is_open = not is_passed_over(st, g)
