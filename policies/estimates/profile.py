@@ -7,7 +7,7 @@ longest task, L_s the longest path after the stage, t_s^b and t_s^e its relative
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,8 @@ class Shape:
     parent: I4  # stages, by their index in the job
     child: I4
     kind: I1  # 0 barrier, 1 one-to-one (`sim.workload.schema.EDGE_KINDS`)
+    # time from the end of its last barrier parent to the opening of each stage, s; empty: none
+    lag_s: F8 = field(default_factory=lambda: np.empty(0))
 
     @property
     def first_task(self) -> I8:
@@ -60,11 +62,13 @@ def job_shape(columns: Columns, job: int) -> Shape:
     g0, g1 = (int(g) for g in columns.job_stage0[job : job + 2])
     e0, e1 = int(columns.edge0[g0]), int(columns.edge0[g1])
     degree = np.diff(columns.edge0[g0 : g1 + 1])
+    lag_s = columns.stage_lag[g0:g1]
     return Shape(
         np.diff(columns.stage_task0[g0 : g1 + 1]).astype(np.int32),
         np.repeat(np.arange(g1 - g0, dtype=np.int32), degree),
         (columns.edge_child[e0:e1] - g0).astype(np.int32),
         columns.edge_kind[e0:e1],
+        lag_s if lag_s.any() else lag_s[:0],
     )
 
 
@@ -93,7 +97,8 @@ class Profile:
     init_s: F8
     n_failed: I4  # the distribution of how many attempts of a task failed
     # T_s and Q_s: execution time of all tasks of the stage, and their initialisation (which Table 3
-    # counts as queueing, not as work), optionally with the time that ready tasks waited, s
+    # counts as queueing, not as work), optionally with the time that ready tasks waited, s; tasks
+    # of a stage with a lag queue for it
     work_s: F8
     queued_s: F8
     longest_s: F8  # l_s: execution time of the stage's longest task, s
@@ -129,6 +134,7 @@ class Profile:
         ):
             sha.update(f"{array.dtype} {array.shape}\n".encode())
             sha.update(np.ascontiguousarray(array).tobytes())
+        sha.update(shape.lag_s.tobytes())  # nothing without lags
         return sha.hexdigest()
 
 
@@ -137,7 +143,8 @@ def build_profile(
 ) -> Profile:
     """Build the profile of a job from one or more of its runs.
 
-    Q_s counts initialisation and, with `waits`, the time that tasks waited for tokens before.
+    Q_s counts initialisation, the lag of the stage and, with `waits`, the time that tasks waited
+    for tokens before (a recorded wait has the lag in it).
 
     Totals are means per recorded task times the job's present number of tasks, so that a run with
     slightly more or fewer tasks in a stage, or with lost records, can be used.
@@ -154,6 +161,9 @@ def build_profile(
     run_s = finish - start - init
     begin, end = _relative(stage, run, start, finish, n_stages)
     per_task = shape.n_tasks / count
+    queued = np.add.reduceat((start - ready) * waits + init, first) * per_task
+    if len(shape.lag_s) and not waits:
+        queued += shape.lag_s * shape.n_tasks
     return Profile(
         shape,
         sample0,
@@ -161,7 +171,7 @@ def build_profile(
         init,
         records.n_failed[order].astype(np.int32),
         np.add.reduceat(run_s, first) * per_task,
-        np.add.reduceat((start - ready) * waits + init, first) * per_task,
+        queued,
         np.maximum.reduceat(run_s, first),
         begin,
         end,

@@ -51,7 +51,8 @@ class Copies:
 
         Only rounding depends on it: so times equal those of the event loop to the bit.
         """
-        apart_s = 1.0 + 1.001 * float(self.duration_s.sum(axis=1).max())
+        longest_s = float(self.duration_s.sum(axis=1).max()) + float(self.profile.shape.lag_s.sum())
+        apart_s = 1.0 + 1.001 * longest_s
         return np.arange(len(self.duration_s), dtype=np.float64) * apart_s
 
     def run(self, tokens: int) -> Runs:
@@ -61,7 +62,8 @@ class Copies:
         size = self.duration_s.shape
         runs = Runs(np.empty(size), np.empty(size), np.empty(size, np.int32))
         copies = self.duration_s, self.submit_s
-        run_copies(*self._shape, *copies, tokens, runs.start_s, runs.finish_s, runs.order)
+        lag_s, out = self.profile.shape.lag_s, (runs.start_s, runs.finish_s, runs.order)
+        run_copies(*self._shape, lag_s, *copies, tokens, *out)
         return runs
 
     @cached_property

@@ -112,7 +112,13 @@ def remainder_profile(profile: Profile, left: I4, factor: F8) -> tuple[Profile, 
     new = np.full(len(left), -1, dtype=np.int32)
     new[stages] = np.arange(len(stages), dtype=np.int32)
     edge = (new[shape.parent] >= 0) & (new[shape.child] >= 0)
-    rest = Shape(left[stages], new[shape.parent[edge]], new[shape.child[edge]], shape.kind[edge])
+    rest = Shape(
+        left[stages],
+        new[shape.parent[edge]],
+        new[shape.child[edge]],
+        shape.kind[edge],
+        shape.lag_s[stages] if len(shape.lag_s) else shape.lag_s,
+    )
     width = np.diff(profile.sample0)
     stage = np.repeat(np.arange(len(left)), width)
     sample = left[stage] > 0

@@ -10,10 +10,10 @@ which are assumed, and how near the workload comes to the published ones.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import Between, Count, Factor, NotNegative, Share, checked
+from sim.base.parameters import Between, Count, Factor, NotNegative, Share, checked, coerce
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -39,7 +39,7 @@ def synthesize(
     utilization: Share = 0.8,
     waiting: NotNegative = 8.0,
     every_s: NotNegative = 0.0,
-    initialise: bool = True,
+    initialise: Literal["true", "false", "without_token"] = "true",
     largest_input: bool = False,
     training_slowdowns: Mapping[str, Any] | None = None,
     stragglers: Share = 0.01,
@@ -80,9 +80,13 @@ def synthesize(
         slots that the ordinary ones leave.
     every_s : float
         Time between submissions of the jobs, s.
-    initialise : bool
+    initialise : {"true", "false", "without_token"}
         Hold a token while a vertex initialises, in training too; if false, initialisation takes
-        neither token nor time.
+        neither token nor time. With "without_token" it takes time alone, as queueing (Table 3): a
+        lag of each stage behind its parents, the mean of the recorded run's, in every run. It is
+        a stage's, not a vertex's, as the engine opens stages; a segment of stages that wait one
+        for one takes the lags of its longest chain before its first vertex
+        (`structure.Structure.queueing_s`), so it is never shorter than vertices would make it.
     largest_input : bool
         Record the run of the largest of ten inputs (§4.4), rather than of a usual one.
     training_slowdowns : mapping, optional
@@ -113,7 +117,7 @@ def synthesize(
     """
     # loads scipy, which listing options does not need
     from policies.jockey.scope_jobs.make import make
-    from policies.jockey.scope_jobs.templates import NAMES, Assumptions
+    from policies.jockey.scope_jobs.templates import NAMES, Assumptions, Initialise
 
     name, _, job_deadline = job.partition("/")
     if name not in NAMES:
@@ -124,8 +128,9 @@ def synthesize(
         job_deadline or deadline,
         seed=seed, change=change, like_inputs=like_inputs, work=work, slow_stage=float(slow_stage),
         faults=faults, slots=slots, utilization=float(utilization), waiting=float(waiting),
-        every_s=float(every_s), initialise=initialise, largest_input=largest_input,
-        training_slowdowns=training_slowdowns, critical_paths=critical_paths,
+        every_s=float(every_s), initialise=coerce(initialise, Initialise),
+        largest_input=largest_input, training_slowdowns=training_slowdowns,
+        critical_paths=critical_paths,
         assumed=Assumptions(float(run_sigma), float(stragglers), _factors(slower), narrow),
     )  # fmt: skip
 

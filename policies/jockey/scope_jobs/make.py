@@ -18,12 +18,15 @@ from policies.jockey.scope_jobs.templates import (
     AS_ASSUMED,
     NAN,
     Assumptions,
+    Initialise,
     JobBatch,
     JobRun,
     batch_runs,
     concat_tables,
     critical_path_s,
     draw_run,
+    fail_vertices,
+    read_as,
     recorded_run,
     recorded_training,
     template,
@@ -32,7 +35,6 @@ from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
 from sim.base.random import Stream, stream
-from sim.transforms.faults import fail_tasks
 from sim.workload.workload import Workload
 
 WARM_UP_S = 900.0
@@ -59,11 +61,13 @@ def deadline_s(
     deadline: str | float,
     critical_paths: float | None = None,
     assumed: Assumptions = AS_ASSUMED,
+    queues: bool = False,
 ) -> float:
     """Return the deadline of a job, s.
 
     The short deadline of the seven jobs is published, or `critical_paths` times their critical path
-    (§2.2), to the nearest `DEADLINE_STEP_MIN` minutes.
+    (§2.2), on which vertices initialise or `queues` says that they queue without a token, to the
+    nearest `DEADLINE_STEP_MIN` minutes.
     """
     if isinstance(deadline, str):
         if deadline not in ("short", "long"):
@@ -72,7 +76,7 @@ def deadline_s(
             return 60.0 * OTHER_DEADLINE_MIN
         short_min = SHORT_DEADLINE_MIN[job]
         if critical_paths is not None:
-            steps = critical_paths * critical_path_s(job, assumed) / 60 / DEADLINE_STEP_MIN
+            steps = critical_paths * critical_path_s(job, assumed, queues) / 60 / DEADLINE_STEP_MIN
             short_min = DEADLINE_STEP_MIN * max(float(np.rint(steps)), 1.0)
         return 60.0 * short_min * (LONG_OVER_SHORT if deadline == "long" else 1.0)
     if isinstance(deadline, bool) or not 0 < deadline < float("inf"):
@@ -197,7 +201,7 @@ def make(
     utilization: float,
     waiting: float,
     every_s: float,
-    initialise: bool,
+    initialise: Initialise,
     largest_input: bool,
     training_slowdowns: Mapping[str, Any] | None,
     critical_paths: float | None,
@@ -207,8 +211,9 @@ def make(
     drawn = [_run(name, i, seed, like_inputs, work, assumed) for i, name in enumerate(names)]
     slowed = [_slow_heaviest_stage(run, slow_stage) for run in drawn]
     inputs = None if not largest_input else "like" if like_inputs else "all"
-    runs = slowed if initialise else [run.without_init() for run in slowed]
-    due_s = [deadline_s(name, deadline, critical_paths, assumed) for name in names]
+    runs = [read_as(run, initialise, assumed) for run in slowed]
+    queues = initialise == "without_token"
+    due_s = [deadline_s(name, deadline, critical_paths, assumed, queues) for name in names]
     changed = [changed_deadline(change, due) for due in due_s]
     submit_s = [WARM_UP_S * (utilization > 0) + every_s * i for i in range(len(runs))]
     jobs = batch_runs(
@@ -234,7 +239,7 @@ def make(
         ),
         meta={"name": "scope_jobs", "synth": {"jobs": list(names), "seed": int(seed)}},
     )
-    return fail_tasks(workload, scope="deadline", seed=seed) if faults else workload
+    return fail_vertices(workload, "deadline", seed) if faults else workload
 
 
 def _run(

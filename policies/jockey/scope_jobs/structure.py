@@ -34,6 +34,34 @@ class Structure:
     child: I8
     one_to_one: Mask  # edges of which tasks wait one for one rather than for all
 
+    def queueing_s(self, queue_s: F8) -> F8:
+        """Return lags of stages, (g,) s, that stand for queueing of their vertices, `queue_s` (g,).
+
+        A stage that waits one for one opens vertex by vertex, and the engine has no lag of a
+        vertex. So the first stage of a segment lags by the queueing of the segment's longest chain,
+        and the others do not. With a token for each vertex the longest chain takes as long; with
+        fewer, all vertices wait at once for queueing beside which others would have run.
+        """
+        lag_s = np.array(queue_s, np.float64)
+        after_s = np.zeros(len(lag_s))
+        for e in np.flatnonzero(self.one_to_one)[::-1]:  # a parent's edges come before its child's
+            p, c = self.parent[e], self.child[e]
+            after_s[p] = max(after_s[p], queue_s[c] + after_s[c])
+        lag_s += after_s
+        lag_s[self.child[self.one_to_one]] = 0.0
+        return lag_s
+
+    def with_manager(self) -> Structure:
+        """Return the job with a stage of one vertex before the stages that read the input."""
+        n = len(self.n_tasks)
+        sources = np.setdiff1d(np.arange(n), self.child)
+        return Structure(
+            np.append(1, self.n_tasks),
+            np.concatenate([np.zeros(len(sources), np.int64), self.parent + 1]),
+            np.concatenate([sources + 1, self.child + 1]),
+            np.concatenate([np.zeros(len(sources), bool), self.one_to_one]),
+        )
+
 
 def draw_structure(
     n_stages: int, n_barriers: int, n_vertices: int, rng: Stream, narrow: bool = False

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from sim.cluster.faults import NO_SLOWDOWNS, draw_slowdowns
 from sim.engine.recording import record_alone, run_alone, training_table
 from sim.published import numbers
 from sim.transforms.faults import SLOWER, STRAGGLERS, fail_tasks, straggler_factors
+from sim.workload.tables import values
 from sim.workload.workload import Workload
 
 STAGES, VERTICES = (10, 60), (700, 8500)
@@ -95,6 +96,7 @@ class JobRun:
     template: Template
     run_s: F8  # run time of each vertex
     init_s: F8  # initialisation before it
+    lag_s: F8 | None = None  # lag of each stage behind its parents
 
     @property
     def duration_s(self) -> F8:
@@ -104,6 +106,16 @@ class JobRun:
     def without_init(self) -> JobRun:
         """Return the same run without the initialisation of vertices."""
         return JobRun(self.template, self.run_s, np.zeros(len(self.init_s)))
+
+    def with_lags(self, lag_s: F8) -> JobRun:
+        """Return the same run with queueing that holds no token, `lag_s` of each stage.
+
+        As a lag is behind parents, a vertex without duration comes before the stages that read the
+        input (the job manager's).
+        """
+        managed = replace(self.template, structure=self.template.structure.with_manager())
+        run_s = np.append(0.0, self.run_s)
+        return JobRun(managed, run_s, np.zeros(len(run_s)), np.append(0.0, lag_s))
 
 
 def draw_template(
@@ -217,6 +229,7 @@ class JobBatch:
     stage_tasks: I8  # tasks of each stage
     duration_s: F8  # duration of each task, s
     edges: I8  # parent and child, counted within the batch, and 1 for one to one
+    lag_s: F8 | None = None  # lag of each stage; none lags without
 
 
 def batch_runs(
@@ -243,7 +256,16 @@ def batch_runs(
         np.concatenate([structure.n_tasks for structure in structures]),
         np.concatenate([run.duration_s for run in runs]),
         np.concatenate(edges, axis=1),
+        _stage_lags([run.lag_s for run in runs], n_stages),
     )
+
+
+def _stage_lags(lags_s: Sequence[F8 | None], n_stages: Sequence[int]) -> F8 | None:
+    """Concatenate the lags of stages, part by part; None if no part has any."""
+    if all(lag_s is None for lag_s in lags_s):
+        return None
+    parts = zip(lags_s, n_stages, strict=True)
+    return np.concatenate([np.zeros(n) if lag_s is None else lag_s for lag_s, n in parts])
 
 
 def concat_tables(batches: Sequence[JobBatch]) -> dict[str, Any]:
@@ -263,12 +285,14 @@ def concat_tables(batches: Sequence[JobBatch]) -> dict[str, Any]:
     duration_s = np.concatenate([b.duration_s for b in batches])
     edges = [b.edges + np.array([[s], [s], [0]]) for b, s in zip(batches, stage0, strict=True)]
     parent, child, kind = np.concatenate(edges, axis=1)
+    lag_s = _stage_lags([b.lag_s for b in batches], n_stages)
     job_columns = {key: [v for b in batches for v in b.jobs[key]] for key in batches[0].jobs}
     return {
         "jobs": {key: [values[i] for i in order] for key, values in job_columns.items()},
         "stages": {
             "job": job_row[job][stages].astype(np.int32),
             "n_tasks": n_tasks[stages].astype(np.int32),
+            **({} if lag_s is None else {"lag_s": lag_s[stages]}),
         },
         "tasks": {"stage": task_stage[tasks].astype(np.int32), "duration_s": duration_s[tasks]},
         "stage_edges": {
@@ -342,21 +366,56 @@ def alone_s(template: Template) -> float:
     return float(run_alone(run_workload(run), TOKENS).job_finish[0])
 
 
+Initialise = Literal["true", "false", "without_token"]
+"""Readings of the initialisation of a vertex (`policies.jockey.scope_jobs.synthesize`)."""
+
+
+def read_as(run: JobRun, initialise: Initialise, assumed: Assumptions = AS_ASSUMED) -> JobRun:
+    """Return a run with its initialisation as that reading has it."""
+    if initialise == "without_token":
+        return run.with_lags(queueing_s(run.template.name, assumed))
+    return run if initialise == "true" else run.without_init()
+
+
+@cache
+def queueing_s(name: str, assumed: Assumptions = AS_ASSUMED) -> F8:
+    """Return the lag of each stage, (g,) s: a vertex queues for the mean of the recorded run's."""
+    run = _usual_recorded(name, assumed)
+    n_tasks = run.template.structure.n_tasks
+    stage = np.repeat(np.arange(len(n_tasks)), n_tasks)
+    return run.template.structure.queueing_s(np.bincount(stage, run.init_s) / n_tasks)
+
+
+def _usual_recorded(name: str, assumed: Assumptions) -> JobRun:
+    rng = stream(0, "synth", "scope_jobs", "training", name)
+    return recorded_run(template(name, assumed.narrow), rng, assumed=assumed)
+
+
 N_PATHS = 11
 """Simulated runs of which the median is a job's critical path."""
 
 
 @cache
-def critical_path_s(name: str, assumed: Assumptions = AS_ASSUMED) -> float:
+def critical_path_s(name: str, assumed: Assumptions = AS_ASSUMED, queues: bool = False) -> float:
     """Return the time that a run like the recorded one takes with a token for every vertex, s.
 
-    It is the median of simulated runs (§2.2), in which no attempt fails.
+    It is the median of simulated runs (§2.2), in which no attempt fails. A vertex initialises, or
+    `queues` without a token.
     """
     rng = stream(0, "synth", "scope_jobs", "critical path", name)
     usual = template(name, assumed.narrow)
-    runs = [recorded_run(usual, rng, assumed=assumed) for _ in range(N_PATHS)]
+    drawn = [recorded_run(usual, rng, assumed=assumed) for _ in range(N_PATHS)]
+    runs = [read_as(run, "without_token" if queues else "true", assumed) for run in drawn]
     took_s = [run_alone(run_workload(run), len(run.run_s)).job_finish[0] for run in runs]
     return float(np.median(took_s))
+
+
+def fail_vertices(workload: Workload, scope: Literal["all", "deadline"], seed: int) -> Workload:
+    """Draw failed attempts and lost inputs (`fail_tasks`); a job manager has no output to lose."""
+    failing = fail_tasks(workload, scope=scope, seed=seed)
+    lost = values(failing.failures, "lost")
+    is_output = (lost < 0) | (failing.columns.task_duration[lost] > 0)
+    return failing if is_output.all() else failing.with_failures(failing.failures.filter(is_output))
 
 
 TRAINING_TOKENS = 50
@@ -371,7 +430,7 @@ SLOW_OPTIONS = ("every_s", "last_s", "speed", "until_s", "label")
 
 def recorded_training(
     names: Sequence[str],
-    initialise: bool = True,
+    initialise: Initialise = "true",
     inputs: str | None = None,
     slowdowns: Mapping[str, Any] | None = None,
     assumed: Assumptions = AS_ASSUMED,
@@ -401,23 +460,22 @@ def _slow_options(slowdowns: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 @cache
 def _training(
     name: str,
-    initialise: bool,
+    initialise: Initialise,
     inputs: str | None,
     slowdowns: tuple[tuple[str, Any], ...] | None,
     assumed: Assumptions,
 ) -> dict[str, Any]:
-    rng = stream(0, "synth", "scope_jobs", "training", name)
-    run = recorded_run(template(name, assumed.narrow), rng, assumed=assumed)
+    run = _usual_recorded(name, assumed)
     if inputs is not None:
         input_rng = stream(0, "synth", "scope_jobs", "inputs", name)
         like_input = float(input_rng.uniform(1 - LIKE_INPUTS, 1 + LIKE_INPUTS, N_INPUTS).max())
         any_input = input_size(run.template, float(input_rng.normal(size=N_INPUTS).max()))
         size = like_input if inputs == "like" else any_input
         run = JobRun(run.template, run.run_s * size, run.init_s)
-    run = run if initialise else run.without_init()
+    run = read_as(run, initialise, assumed)
     seed = int(stream(0, "synth", "scope_jobs", "training faults", name).integers(2**31))
     periods = NO_SLOWDOWNS
     if slowdowns is not None:
         periods = draw_slowdowns(0, **{**dict(slowdowns), "label": f"training {name}"})
-    workload = fail_tasks(run_workload(run), seed=seed)
+    workload = fail_vertices(run_workload(run), "all", seed)
     return record_alone(workload, TRAINING_TOKENS, run.init_s, periods)

@@ -19,6 +19,7 @@ from sweep.questions.papers.figures import (
     share,
     sort_by_figure,
     with_metric,
+    within,
 )
 from sweep.report.findings import Finding, FinishedSweep
 
@@ -174,6 +175,37 @@ def readings(finished: FinishedSweep) -> Findings:
             yield from mean(
                 f"impact, {order}", f"initialise={initialise}, {reading}", ratios, paper=paper
             )
+
+
+WITHOUT_TOKEN = "without_token"
+QUEUEING = {
+    "jockey": {"at_most": 5.8},
+    "jockey_static": {"at_least": 13.5, "at_most": 22.5},
+}
+"""Expected missed deadlines, %, where queueing holds no token (decision 56)."""
+
+
+@sort_by_figure
+def queueing(finished: FinishedSweep) -> Findings:
+    """Compute missed deadlines and impact by reading of initialisation, and their expectations."""
+    readings = grouped(finished.cells, "trace.initialise")
+    for initialise, cells in readings.items():
+        policies, is_judged = grouped(cells, "policy"), initialise == WITHOUT_TOKEN
+        for policy, rows in policies.items():
+            label = f"{policy}, initialise={initialise}"
+            paper = published("jockey", "fig4", MISSED[1], policy)
+            expected = QUEUEING.get(policy, {}) if is_judged else {}
+            yield from share(MISSED[0], label, column(rows, MISSED[1]), paper=paper, **expected)
+        for policy, rows in policies.items():
+            label, is_jockey = f"{policy}, initialise={initialise}", policy == JOCKEY and is_judged
+            for title, metric, scale in (IMPACT, INITIALISED, OVER_MINIMUM, COMPLETION):
+                expected = within(35.0, 0.25) if is_jockey and metric == IMPACT[1] else {}
+                values = column(with_metric(rows, metric), metric, scale)
+                yield from mean(title, label, values, **expected)
+        pair = ("jockey_static", JOCKEY)
+        ratios = ratio(policies, pair, MISSED[1])
+        label = f"misses, {' over '.join(pair)}, initialise={initialise}"
+        yield from mean("orders", label, ratios, **({"at_least": 3.0} if is_judged else {}))
 
 
 def runs(finished: FinishedSweep) -> Findings:

@@ -1,5 +1,7 @@
 """The job simulator: runs of copies against `sim.simulate`; C(p, a) against every instant."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,7 @@ def as_jobs(copies):
         stages={
             "job": np.repeat(np.arange(n), n_stages),
             "n_tasks": np.tile(job.n_tasks, n),
+            "lag_s": np.tile(job.lag_s if len(job.lag_s) else np.zeros(n_stages), n),
         },
         tasks={"stage": (stage + offset).ravel(), "duration_s": copies.duration_s.ravel()},
         stage_edges={
@@ -53,7 +56,7 @@ def as_jobs(copies):
     )
 
 
-def random_copies(rng):
+def random_copies(rng, lags):
     """Draw copies of a job of stages of all sizes and edges of both kinds; parents may be later."""
     n_stages = int(rng.integers(1, 8))
     n_tasks = rng.integers(1, rng.choice([4, 30, 200]), n_stages)
@@ -62,10 +65,13 @@ def random_copies(rng):
     job = shape(n_tasks.tolist(), [(int(name[p]), int(name[c])) for p, c in edges])
     job.kind[:] = rng.random(len(edges)) < 0.5
     size = (3, int(n_tasks.sum()))
-    duration_s = rng.lognormal(1, 1, size)
+    duration_s, lag_s = rng.lognormal(1, 1, size), rng.lognormal(1, 1, n_stages)
     if rng.random() < 0.5:  # many end at one instant, some at the instant at which they start
         duration_s = rng.integers(0, 4, size).astype(float)
-    return Copies(build_profile(job, no_records(n_tasks)), duration_s)
+        lag_s = rng.integers(0, 4, n_stages).astype(float)  # stages open then, too
+    if not lags:
+        lag_s = np.empty(0)
+    return Copies(build_profile(replace(job, lag_s=lag_s), no_records(n_tasks)), duration_s)
 
 
 def no_records(n_tasks):
@@ -74,9 +80,10 @@ def no_records(n_tasks):
     )
 
 
+@pytest.mark.parametrize("lags", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_runs_equal_those_of_the_event_loop_to_the_bit(seed):
-    copies = random_copies(np.random.default_rng(seed))
+def test_runs_equal_those_of_the_event_loop_to_the_bit(seed, lags):
+    copies = random_copies(np.random.default_rng(seed), lags)
     workload, size = as_jobs(copies), copies.duration_s.shape
     for tokens in (1, 2, 7, size[1]):
         runs = copies.run(tokens)
@@ -85,6 +92,13 @@ def test_runs_equal_those_of_the_event_loop_to_the_bit(seed):
             elapsed = want.reshape(size) - copies.submit_s[:, None]
             np.testing.assert_array_equal(got, elapsed)
         np.testing.assert_array_equal(runs.order, np.argsort(runs.finish_s, axis=1, kind="stable"))
+
+
+def test_a_stage_that_lags_opens_so_long_after_its_last_barrier_parent():
+    job = replace(shape([2, 1, 1], [(0, 1), (0, 2)]), lag_s=np.array([9.0, 5.0, 0.0]))
+    copies = Copies(build_profile(job, no_records([2, 1, 1])), np.array([[3.0, 4.0, 2.0, 6.0]]))
+    assert copies.run(2).start_s.tolist() == [[0.0, 0.0, 9.0, 4.0]]
+    assert copies.run(1).start_s.tolist() == [[0.0, 3.0, 13.0, 7.0]]  # a token is free at 13
 
 
 def test_no_two_copies_overlap_even_with_one_token():

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import ndtri
 
 import sim
+from policies.jockey.control import training_profile
+from policies.jockey.indicators import NAMES as NAMES_OF_INDICATORS
+from policies.jockey.model import Effort, simulated_model
 from policies.jockey.scope_jobs.make import deadline_s, draw_background, draw_waiting
 from policies.jockey.scope_jobs.statistics import statistics
-from policies.jockey.scope_jobs.structure import A_P90_S, TABLE_2, RunTimes, draw_structure
+from policies.jockey.scope_jobs.structure import (
+    A_P90_S,
+    TABLE_2,
+    RunTimes,
+    Structure,
+    draw_structure,
+)
 from policies.jockey.scope_jobs.templates import (
     ALONE_MIN,
     NAMES,
@@ -28,7 +39,7 @@ from policies.jockey.scope_jobs.templates import (
     template,
 )
 from sim.base.random import stream
-from sim.engine.recording import FirstComeFirstServed
+from sim.engine.recording import FirstComeFirstServed, run_alone
 
 WITHIN = {
     "stages": 0.0,
@@ -298,6 +309,75 @@ def test_initialisation_without_a_token_takes_no_time():
     assert without.columns.training.column("init_s").max() == 0
 
 
+def test_queueing_without_a_token_takes_time_alone():
+    """It is a lag of stages, the same in every run and in training; a vertex begins the job."""
+    options = {"job": "F", "utilization": 0.0, "faults": False}
+    with_token, none, queues = (
+        sim.synthesize("scope_jobs", **options, initialise=initialise)
+        for initialise in (True, False, "without_token")
+    )
+    n = TABLE_2["F"].n_vertices
+    assert queues.columns.job_work[0] == pytest.approx(none.columns.job_work[0])
+    assert queues.jobs["cpu_s"][0].as_py() == pytest.approx(with_token.jobs["cpu_s"][0].as_py())
+    assert queues.columns.n_tasks == n + 1
+    np.testing.assert_array_equal(queues.columns.task_duration[1:], none.columns.task_duration)
+    assert queues.columns.training.column("init_s").max() == 0
+    lag_s = queues.columns.stage_lag
+    assert lag_s[0] == 0 < lag_s.max()
+    other = sim.synthesize("scope_jobs", **options, initialise="without_token", seed=1)
+    np.testing.assert_array_equal(other.columns.stage_lag, lag_s)
+    took_s = [run_alone(w, n).job_finish[0] for w in (with_token, none, queues)]
+    assert took_s[1] < took_s[2]
+    assert took_s[0] - took_s[1] == pytest.approx(took_s[2] - took_s[1], rel=0.5)
+    recorded = queues.columns.training
+    is_lagging = recorded.column("stage") == np.argmax(lag_s)
+    waits_s = (recorded.column("start_s") - recorded.column("ready_s"))[is_lagging]
+    assert waits_s.min() >= lag_s.max() - 1e-9
+    failing = sim.synthesize(
+        "scope_jobs", **{**options, "faults": True}, initialise="without_token"
+    )
+    lost = failing.failures["lost"].to_numpy()
+    assert (lost > 0).any()
+    assert (lost != 0).all()  # the job manager's vertex
+
+
+def test_only_the_first_stage_of_a_segment_lags_by_its_longest_chain():
+    pipelined = [(0, 1), (1, 2), (0, 3)]
+    parent, child = np.array([*pipelined, (2, 4), (3, 4)]).T
+    job = Structure(np.full(5, 2), parent, child, np.array([True, True, True, False, False]))
+    lag_s = job.queueing_s(np.array([1.0, 2.0, 4.0, 8.0, 16.0]))
+    assert lag_s.tolist() == [9.0, 0.0, 0.0, 0.0, 16.0]
+    managed = job.with_manager()
+    assert managed.n_tasks.tolist() == [1, 2, 2, 2, 2, 2]
+    edges = np.stack([managed.parent, managed.child, managed.one_to_one], axis=1).tolist()
+    assert edges == [[0, 1, 0], [1, 2, 1], [2, 3, 1], [1, 4, 1], [3, 5, 0], [4, 5, 0]]
+
+
+@pytest.mark.parametrize("job", ["C", "G"])
+def test_a_critical_path_is_about_as_long_where_vertices_queue(job):
+    with_token, queues = (critical_path_s(job, queues=queues) for queues in (False, True))
+    assert queues == pytest.approx(with_token, rel=0.1)
+    assert queues != with_token
+
+
+def test_jockey_learns_the_lags_of_stages():
+    w = sim.synthesize("scope_jobs", job="B", utilization=0.0, initialise="without_token")
+    profile = training_profile(w.columns, 0)
+    np.testing.assert_array_equal(profile.shape.lag_s, w.columns.stage_lag)
+    n_tasks = np.diff(w.columns.stage_task0)
+    np.testing.assert_allclose(profile.queued_s, n_tasks * profile.shape.lag_s)
+    waited_s = training_profile(w.columns, 0, waits=True).queued_s
+    assert (waited_s >= profile.queued_s - 1e-6).all()  # which has the lags, once
+    alone = simulated_model(profile, "totalworkWithQ", 0.5, 60, Effort(20, 8), keep=False)
+    at_once = replace(profile, shape=replace(profile.shape, lag_s=np.empty(0)))
+    assert profile.digest != at_once.digest
+    faster = simulated_model(at_once, "totalworkWithQ", 0.5, 60, Effort(20, 8), keep=False)
+    assert faster.shortest_s < alone.shortest_s
+    for name in NAMES_OF_INDICATORS:
+        model = simulated_model(profile, name, 0.5, 60, Effort(2, 2), keep=False)
+        assert np.isfinite(model.table).all()
+
+
 def test_the_recorded_run_can_be_of_the_largest_input():
     """§4.4: at most 5 % more than usual where inputs are alike, and far more where they are not."""
     usual, like, any_size = (
@@ -372,6 +452,7 @@ def test_training_of_several_jobs_is_concatenated():
         ({"slots": 1.5}, "slots must be a whole number"),
         ({"utilization": 1.2}, "utilization must be a number from 0 to 1"),
         ({"work": 0.0}, "work must be a number"),
+        ({"initialise": "alone"}, "initialise must be 'true' or 'false' or 'without_token'"),
         ({"slower": (3.0, 2.0)}, "the smaller one first"),
         ({"stragglers": 1.5}, "stragglers must be a number from 0 to 1"),
         ({"training_slowdowns": {"evry_s": 1}}, "unknown option of training_slowdowns 'evry_s'"),
