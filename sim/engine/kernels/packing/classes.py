@@ -72,9 +72,7 @@ def dispatch_classes(st):
                 is_barred = True
             continue
         row, machine = demand_row(st, g), -1
-        if STRATEGIES and PREEMPTS and _is_like_refused(st, g):
-            pass
-        elif FLAVORS:
+        if FLAVORS:
             machine = machine_in_flavors(st, g, row)
         elif within_cap(st, j, st.w_stage_demand, row, 1):
             is_same = g == hint_stage and queue == hint_queue  # the machines barred are those
@@ -153,13 +151,6 @@ def _first_like(st, position, best):
             break  # and so is all of its bucket
         best = g
     return best
-
-
-@part
-def _is_like_refused(st, g):
-    """Tell whether a stage like `g`, of the same demand and queue, was refused."""
-    root = st.state_bucket_root[st.state_bucket_position[st.state_stage_bucket[g]]]
-    return st.state_stage_refused[root] == st.state_i[N_ROUNDS]
 
 
 @part
