@@ -38,7 +38,8 @@ class Policy:
         each machine takes the task that fills it best (`sim.engine.plan.Fit`). ``per_class`` is an
         older name of ``strict``.
     held_machines : int
-        With ``hold``, machines held for the first in order that does not fit, at most.
+        With ``hold``, machines held for the first in order that does not fit, at most. On slots
+        without gangs, where what fits depends on no task, ``hold`` is ``strict``.
     fit_resources : tuple of str
         The resources that a task must fit; empty for all. A fungible resource that is left out may
         be overbooked, and then slows down the tasks that use it.
@@ -140,8 +141,10 @@ class Policy:
 
     def begin(self, world: World, plan: Plan) -> object:
         """Set the parameters common to all policies, then `prepare`; the engine calls this."""
-        plan.fit = Fit.SKIP if self.fit == "hold" else Fit[self.fit.upper()]
-        plan.held_machines = self.held_machines if self.fit == "hold" else 0
+        if self.fit != "hold":
+            plan.fit = Fit[self.fit.upper()]
+        elif not world.cluster.unit or world.columns.job_min_tasks.any():
+            plan.fit, plan.held_machines = Fit.SKIP, self.held_machines
         plan.fit_resources = self.fit_resources
         world = self.restrict(world)
         memory = self.prepare(world, plan)
