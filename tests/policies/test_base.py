@@ -55,3 +55,20 @@ def test_any_policy_may_hold_machines_for_the_first_that_does_not_fit() -> None:
     }
     # both of its tasks starve, or wait for one machine or for two
     assert starts == {("skip", 2): [25.0, 26.0], ("hold", 1): [8.0, 9.0], ("hold", 2): [7.0, 8.0]}
+
+
+def test_on_slots_hold_is_strict_and_with_gangs_it_skips() -> None:
+    jobs = [
+        {"submit_s": float(i), "min_tasks": n, "stages": [{"durations_s": [5.0] * n}]}
+        for i, n in enumerate((1, 2, 1))
+    ]
+    starts = {
+        fit: run("fifo", jobs, sim.Cluster.slots(2), fit=fit).job_start.tolist()
+        for fit in ("strict", "hold")
+    }
+    assert starts == {"strict": [0.0, 5.0, 10.0], "hold": [0.0, 7.0, 2.0]}
+    single = [job | {"min_tasks": 0} for job in jobs]
+    strict, hold = (
+        run("fifo", single, sim.Cluster.slots(2), fit=fit) for fit in ("strict", "hold")
+    )
+    assert strict.task_start.tolist() == hold.task_start.tolist()
