@@ -7,18 +7,19 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from policies import preempting
 from policies.knows import OMNISCIENT, Knows
 from policies.views import Reader, restrict
 from sim.base.errors import InputError
+from sim.base.parameters import Between
 from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Fit, Plan, World
 from sim.workload.workload import Workload
 
 UNLOCK = "policy.reads=all lets it read all, to measure the worth of that: as an oracle"
-FitName = Literal["strict", "per_class", "skip", "pack"]
+FitName = Literal["strict", "per_class", "skip", "hold", "pack"]
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,14 @@ class Policy:
 
     Attributes
     ----------
-    fit : {"strict", "skip", "pack", "per_class"}
+    fit : {"strict", "skip", "hold", "pack", "per_class"}
         Rule when the first in order does not fit: those wait that could take a machine on which it
-        can run; it is passed over; or each machine takes the task that fills it best
-        (`sim.engine.plan.Fit`). ``per_class`` is an older name of ``strict``.
+        can run; it is passed over; it is passed over, but for machines that are held for it; or
+        each machine takes the task that fills it best (`sim.engine.plan.Fit`). ``per_class`` is an
+        older name of ``strict``.
+    held_machines : int
+        With ``hold``, machines held for the first in order that does not fit, at most. On slots
+        without gangs, where what fits depends on no task, ``hold`` is ``strict``.
     fit_resources : tuple of str
         The resources that a task must fit; empty for all. A fungible resource that is left out may
         be overbooked, and then slows down the tasks that use it.
@@ -59,6 +64,7 @@ class Policy:
     preemption: Mapping[str, Any] | None = field(default=None, kw_only=True)
     carbon: Mapping[str, Any] | None = field(default=None, kw_only=True)
     demands: Literal["declared", "true"] = field(default="declared", kw_only=True)
+    held_machines: Annotated[int, Between(1, 10**6)] = field(default=4, kw_only=True)
     reads: Literal["declared", "all"] = field(default="declared", kw_only=True)
 
     name: ClassVar[str] = ""
@@ -135,7 +141,10 @@ class Policy:
 
     def begin(self, world: World, plan: Plan) -> object:
         """Set the parameters common to all policies, then `prepare`; the engine calls this."""
-        plan.fit = Fit[self.fit.upper()]
+        if self.fit != "hold":
+            plan.fit = Fit[self.fit.upper()]
+        elif not world.cluster.unit or world.columns.job_min_tasks.any():
+            plan.fit, plan.held_machines = Fit.SKIP, self.held_machines
         plan.fit_resources = self.fit_resources
         world = self.restrict(world)
         memory = self.prepare(world, plan)

@@ -33,7 +33,7 @@ class Kueue(Policy):
         True: of queues that borrow as far up, from the root down, that with the least dominant
         share over weight goes first. Kueue counts the share that is borrowed, with the job that is
         to be admitted; here all that is used counts, without it.
-    fit : {"skip", "strict", "pack", "per_class"}
+    fit : {"skip", "strict", "hold", "pack", "per_class"}
         The rule of BestEffortFIFO; StrictFIFO is ``strict``.
     """
 
@@ -42,9 +42,9 @@ class Kueue(Policy):
     fair_sharing: bool = False
 
     def __post_init__(self) -> None:
-        if self.queueing_strategy == "StrictFIFO" and self.fit == "pack":
+        if self.queueing_strategy == "StrictFIFO" and self.fit in ("hold", "pack"):
             raise InputError(
-                "policy kueue: StrictFIFO is fit=strict, not 'pack', by which machines choose; "
+                f"policy kueue: StrictFIFO is fit=strict, not {self.fit!r}, by which others pass; "
                 "leave fit out, or take BestEffortFIFO"
             )
 

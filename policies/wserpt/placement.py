@@ -37,9 +37,9 @@ def place(
     """
     if not world.cluster.unit:
         plan.set_stages(weight=stage_shares(world.columns, world.cluster).sum(axis=1))
+    plan.held_machines = held_machines if name == "hold" else 0
     if name in ("strict", "skip", "hold"):
         plan.fit = Fit.STRICT if name == "strict" else Fit.SKIP
-        plan.held_machines = held_machines if name == "hold" else 0
         return
     if name == "reserve":
         reserve(world, plan)

@@ -14,13 +14,13 @@ from policies.registry import register
 from policies.wing.lineage.worth import COLUMNS
 from policies.wserpt import offers
 from policies.wserpt import placement as placing
+from policies.wserpt.deadlines import RecordedRuns, Urgency, UrgencyName
 from policies.wserpt.order import OrderName, make_order
 from policies.wserpt.placement import PlacementName
 from policies.wserpt.sizes import SizesName, make_sizes, source
 from policies.wserpt.worth import (
     Ageing,
     Decaying,
-    Urgency,
     Worth,
     WorthName,
     aggregate_value,
@@ -52,14 +52,17 @@ class WSERPT(Policy):
         Worth of a job (`policies.wserpt.worth`). "auto": "decaying" if the history has values.
     urgency : float
         Weight of tardiness beside completion times, for jobs with deadlines; 0 for none.
+    urgency_by : {"model", "slack"}
+        Need of a job with recorded runs: "model", by run of Jockey's C(p, a); "slack", as of all
+        others, its longest expected path or its work over the cluster.
     lookahead : float
         Slack, in what the job needs at least, at which urgency falls to 1/e.
+    late : float
+        Urgency of a run of the model that would be late anyway, where 1 is that of one in time.
     order : {"path", "given", "dagps"}
         Order inside a job: the longest expected path first, that of the rows, or DAGPS's.
     placement : {"auto", "strict", "skip", "hold", "pack", "reserve"}
         Placement (`policies.wserpt.placement`). "auto": "hold" if tasks demand several resources.
-    held_machines : int
-        Machines held for the first in order that does not fit, at most.
     m : float
         Weight of remaining work in scores of "pack", as in DAGPS.
     ageing : float
@@ -74,11 +77,12 @@ class WSERPT(Policy):
 
     sizes: SizesName = "both"
     worth: WorthName = "auto"
-    urgency: NotNegative = 100.0
+    urgency: NotNegative = 150.0
+    urgency_by: UrgencyName = "model"
     lookahead: Positive = 2.0
+    late: NotNegative = 0.1
     order: OrderName = "path"
     placement: PlacementName = "auto"
-    held_machines: Annotated[int, Between(1, 10**6)] = 4
     m: Annotated[float, Between(0, 1e6)] = 0.3
     ageing: NotNegative = 0.1
     refresh_s: Annotated[float, Between(1e-3, 1e12)] = 10.0
@@ -138,7 +142,8 @@ class WSERPT(Policy):
         elif name == "decaying":
             factors.append(Decaying(world))
         if self.urgency > 0 and offers.deadlines(world):
-            factors.append(Urgency(world, plan, self.urgency, self.lookahead))
+            runs = RecordedRuns(world, self.late) if self.urgency_by == "model" else None
+            factors.append(Urgency(world, plan, self.urgency, self.lookahead, runs))
         if self.ageing > 0:
             factors.append(Ageing(world, self.ageing))
         return factors

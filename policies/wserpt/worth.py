@@ -7,16 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from policies.estimates.durations import Truth
-from policies.estimates.paths import expected_tails_s
 from policies.wing.efficiency import Waiting
 from policies.wing.past import Past
 from policies.wing.rescue import WingDep
-from sim.base import maths
-from sim.base.arrays import F8, I8, ranges
-from sim.cluster.sizing import machine_capacity, stage_demands
+from sim.base.arrays import F8, I8
+from sim.cluster.sizing import machine_capacity
 from sim.engine.plan import Plan, World
-from sim.workload.columns import final_deadline_s
 
 WorthName = Literal["auto", "one", "priority", "own", "aggregate", "decaying"]
 
@@ -103,55 +99,6 @@ class Decaying(Worth):
         return self.factor_after(jobs, waited_s)
 
 
-class Urgency(Worth):
-    """Apparent tardiness cost (Vepsalainen and Morton, Management Science 33, 1987).
-
-    The factor is 1 plus `weight` times exp(-slack / (`lookahead` · need)). Slack is the time to the
-    deadline beyond the need: the job's longest expected path, or its work over the cluster. So the
-    order minimises completion times plus `weight` times tardiness. Here the scale is the job's own
-    need, to which the error of its estimate is in proportion, and not the mean over jobs: those on
-    one cluster differ by orders of magnitude. Jobs without a deadline have 1.
-    """
-
-    def __init__(self, world: World, plan: Plan, weight: float, lookahead: float) -> None:
-        self._world, self._plan = world, plan
-        self._weight, self._lookahead = weight, lookahead
-        self._slots = slots(world)
-        self._is_due = np.isfinite(world.columns.job_deadline)
-        self._tail_s: dict[int, F8] = {}  # longest path from each stage to the end of its job, s
-
-    def acts_on(self, job: int) -> bool:
-        """See `Worth`: on a job with a deadline."""
-        return bool(self._is_due[job])
-
-    def factor(self, jobs: I8, now: float) -> F8:
-        """See `Worth`."""
-        out, columns = np.ones(len(jobs)), self._world.columns
-        rows = np.flatnonzero(self._is_due[jobs])
-        if not len(rows):
-            return out
-        due = jobs[rows]
-        elapsed_s = now - self._world.view["submit"]
-        need_s = remaining_s(self._world, self._plan, due) / self._slots
-        need_s = np.maximum(need_s, [self._path_s(job) for job in due.tolist()])
-        slack_s = final_deadline_s(columns, elapsed_s)[due] - elapsed_s[due] - need_s
-        scale_s = self._lookahead * np.maximum(need_s, 1e-9)
-        out[rows] += self._weight * maths.exp(-np.maximum(slack_s, 0.0) / scale_s)
-        return out
-
-    def _path_s(self, job: int) -> float:
-        """Return the longest path through what is left of a job, as expected on its arrival, s."""
-        columns = self._world.columns
-        first, last = columns.job_stage0[job : job + 2].tolist()
-        if job not in self._tail_s:
-            expected_s = self._plan.stages["expected_s"]
-            if np.isnan(expected_s[first]):
-                expected_s = Truth(columns).expect(np.arange(len(expected_s)))
-            self._tail_s[job] = expected_tails_s(columns, expected_s, np.array([job]))[1]
-        left = self._world.view["stage_left"][first:last] > 0
-        return float(self._tail_s[job][left].max(initial=0.0))
-
-
 class Ageing(Worth):
     """A guard for the tail: worth grows with the time since submission.
 
@@ -185,29 +132,3 @@ def _over_mean(value: F8) -> F8:
     """Return values over their mean, plus the floor."""
     known = np.nan_to_num(value)
     return FLOOR + known / max(float(known.mean()), 1e-300)
-
-
-def remaining_s(world: World, plan: Plan, jobs: I8) -> F8:
-    """Return the expected task seconds left of each of `jobs`, true ones where all is known."""
-    columns, view = world.columns, world.view
-    if np.isnan(plan.stages["expected_s"][:1]).any():
-        left: F8 = columns.job_work[jobs] - view["done_work"][jobs]
-        return left
-    begin, end = columns.job_stage0[jobs], columns.job_stage0[jobs + 1]
-    stages = ranges(begin, end)
-    work_s = view["stage_left"][stages] * plan.stages["expected_s"][stages]
-    job = np.repeat(np.arange(len(jobs)), end - begin)
-    return np.bincount(job, work_s, len(jobs)).astype(np.float64)
-
-
-def slots(world: World) -> float:
-    """Return the number of average tasks that the cluster holds at once."""
-    columns, cluster = world.columns, world.cluster
-    if cluster.unit:
-        return float(cluster.total[0])
-    n_tasks = columns.stage_n_tasks
-    mean = maths.dot(n_tasks, stage_demands(columns, cluster)) / n_tasks.sum()
-    demanded = mean > 0
-    if not demanded.any():
-        return float(n_tasks.sum())
-    return max(1.0, float((cluster.total[demanded] / mean[demanded]).min()))

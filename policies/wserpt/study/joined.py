@@ -22,6 +22,7 @@ from policies.wserpt.study.objectives import (
     OBJECTIVES,
     OURS,
     P99,
+    TUNED,
     VALUE,
     WITH,
     WITHOUT,
@@ -279,4 +280,13 @@ def _workloads(finished: FinishedSweep) -> Iterator[tuple[float, str, Groups]]:
     """Yield capacity, workload and cells by policy, by capacity."""
     groups = finished.group_by("capacity", "trace")
     for (capacity, trace), cells in sorted(groups.items(), key=lambda item: item[0][0]):
-        yield capacity, trace, grouped(cells, "policy")
+        yield capacity, trace, _by_name(grouped(cells, "policy"))
+
+
+def _by_name(policies: Groups) -> Groups:
+    """Name tuned policies as without their settings, and those beside them by their defaults."""
+    tuned = {name.removeprefix(TUNED) for name in policies if name.startswith(TUNED)}
+    return {
+        f"{name} by default" if name in tuned else name.removeprefix(TUNED): cells
+        for name, cells in policies.items()
+    }

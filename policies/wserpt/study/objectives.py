@@ -15,6 +15,8 @@ OURS = "wserpt"
 """The policy that joins the five systems; ``wserpt_without/PART`` takes a part away,
 ``wserpt_with/PART`` puts one in the place of another."""
 WITHOUT, WITH = f"{OURS}_without/", f"{OURS}_with/"
+TUNED = "tuned/"
+"""Prefix of the options of policies whose settings were chosen on development seeds."""
 MEAN, P99, VALUE, MISSED = "jct_mean_s", "jct_p99_s", "value_attained", "deadlines_missed"
 
 

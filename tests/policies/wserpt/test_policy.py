@@ -11,7 +11,8 @@ from policies.check.unknown import recurring
 from policies.wing.lineage.worth import COLUMNS
 from policies.wserpt.policy import WSERPT
 from policies.wserpt.worth import Fixed
-from tests.policies.small import job, run, runs_of, stage, stage_starts, started
+from tests.policies.jockey.worlds import training_of
+from tests.policies.small import ONE, job, run, runs_of, stage, stage_starts, started
 
 PLAIN = {"sizes": "true", "worth": "one", "urgency": 0.0, "order": "given", "ageing": 0.0}
 
@@ -46,6 +47,33 @@ def test_urgency_lets_a_job_with_a_close_deadline_go_first():
     assert started(run("wserpt", jobs, **PLAIN | {"urgency": 10.0})) == "cba"
     jobs[2]["deadline_s"] = 1e6
     assert started(run("wserpt", jobs, **PLAIN | {"urgency": 10.0})) == "bca"
+
+
+def due(jobs, deadline_s, **parameters):
+    """Run jobs of which the last has a deadline, and a template that ran once for 4 s."""
+    jobs[-1] |= {"deadline_s": deadline_s, "template": "a"}
+    before = sim.simulate(
+        sim.Workload.from_jobs([job("t", 0, [4.0], template="a")]),
+        ONE, policies.build("fifo"), record="tasks",
+    )  # fmt: skip
+    workload = sim.Workload.from_jobs(jobs).with_training(training_of(before, "a"))
+    policy = policies.build("wserpt", **PLAIN | {"urgency": 10.0} | parameters)
+    return sim.simulate(workload, ONE, policy)
+
+
+def test_urgency_goes_by_recorded_runs_and_a_deadline_that_none_meets_gives_way():
+    jobs = [job("a", 0, [9.0]), job("b", 0, [3.0]), job("c", 0, [4.0])]
+    assert started(due(jobs, 5.0, late=0.0)) == "cba"  # by its recorded run, at 1.2 times 4 s
+    assert started(due(jobs, 4.5, late=0.0)) == "bca"
+    assert started(due(jobs, 4.5, late=1.0)) == "cba"
+    assert started(due(jobs, 4.5, late=0.0, urgency_by="slack")) == "cba"
+    assert started(due(jobs, 1e6, late=0.0)) == "bca"
+
+
+def test_a_gang_has_no_model():
+    jobs = [job("a", 0, [9.0], min_tasks=1), job("c", 0, [4.0], min_tasks=1)]
+    model, slack = (due(jobs, 4.5, urgency_by=by).job_start for by in ("model", "slack"))
+    np.testing.assert_array_equal(model, slack)
 
 
 def test_ageing_lets_a_long_job_start_that_short_ones_would_pass_for_ever():

@@ -278,3 +278,18 @@ def test_reasons_of_the_bundled_experiments_name_what_there_is():
             for objective, reason in by_objective.items():
                 assert objective in objectives, f"{name}: no objective {objective}"
                 assert reason.get("experiment", name) in contents
+
+
+def test_a_tuned_policy_has_its_plain_name_and_its_defaults_are_named_as_such():
+    rows = cells(
+        "a", 0.4,
+        bayes={"jct_mean_s": 50.0}, tuned__bayes={"jct_mean_s": 40.0}, srpt={"jct_mean_s": 20.0},
+        tuned__slearn={"jct_mean_s": 44.0}, wserpt={"jct_mean_s": 45.0},
+    )  # fmt: skip
+    findings = results(joined.judged, rows)
+    assert findings["a, 0.4", "mean JCT over the best's · bayes"].ours == pytest.approx(45 / 40)
+    rows = [row for row in rows if row["policy"] != "tuned/bayes"]
+    findings = results(joined.judged, rows)
+    assert findings["a, 0.4", "mean JCT over the best's · slearn"].ours == pytest.approx(45 / 44)
+    both = joined._by_name({"bayes": [], "tuned/bayes": [], "tuned/slearn": []})
+    assert list(both) == ["bayes by default", "bayes", "slearn"]
