@@ -45,7 +45,7 @@ def test_a_policys_parameter_applies_where_it_exists(trace: list[str]) -> None:
     assert labels(built, "policy", "policy.queues") == [("fifo", None), ("las", 5), ("las", 10)]
     assert built.cells[1].policy["params"]["queues"] == 5
     assert built.cells[0].policy["params"].keys() == {
-        *("fit", "fit_resources", "preemption", "carbon", "demands", "reads")
+        *("fit", "fit_resources", "held_machines", "preemption", "carbon", "demands", "reads")
     }
 
 
@@ -141,6 +141,7 @@ def test_a_users_policy_by_module(tmp_path: Path, trace: list[str]) -> None:
         "params": {
             "fit": "strict",
             "fit_resources": [],
+            "held_machines": 4,
             "preemption": None,
             "carbon": None,
             "demands": "declared",
