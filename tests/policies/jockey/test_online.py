@@ -42,6 +42,20 @@ def test_the_rest_by_hand():
     assert last.critical_path_s == 1.5
 
 
+def test_a_stage_of_the_rest_lags_if_a_parent_is_left():
+    job = dataclasses.replace(TWO_STAGES, lag_s=np.array([0.0, 9.0]))
+    p = build_profile(job, records(ONE_RUN))
+    half, _ = remainder_profile(p, np.array([1, 1], "i4"), np.ones(2))
+    assert half.shape.lag_s.tolist() == [0.0, 9.0]
+    last, _ = remainder_profile(p, np.array([0, 1], "i4"), np.ones(2))
+    shortest_s = [
+        simulated_model(rest, "totalwork", 1.0, 2, Effort(2, 2), keep=False).shortest_s
+        for rest in (half, last)
+    ]
+    assert shortest_s[1] == 2.0
+    assert shortest_s[0] > 2.0 + 9.0
+
+
 def test_a_model_of_the_rest_answers_for_the_whole_job():
     p = profile()
     left = np.array([0, 3, 3], "i4")
