@@ -97,13 +97,22 @@ def test_outcomes_by_kind_of_job_are_in_percent() -> None:
 
 def test_rounds_are_relative_to_the_most_rounds() -> None:
     rows = [
-        {"trace.rounds": rounds, "seed": seed, "agg_value_mean": mean}
-        for seed, means in enumerate(([2.0, 10.0], [5.0, 20.0]))
-        for rounds, mean in zip((0, 9), means, strict=True)
+        {
+            "trace.rounds": rounds,
+            "seed": seed,
+            "agg_value_mean": sum(values) / 3,
+            "table": {"agg_value": values},
+        }
+        for seed, by_rounds in enumerate(
+            ([[6.0, 0.0, 0.0], [12.0, 18.0, 0.0]], [[9.0, 6.0, 0.0], [36.0, 24.0, 0.0]])
+        )
+        for rounds, values in zip((0, 9), by_rounds, strict=True)
     ]
-    first, last = study_findings("wing/fig6", rows)
-    assert (first.ours, first.paper) == (pytest.approx(22.5), "17")
-    assert last.ours == pytest.approx(100.0)
+    first, last, share, whole = study_findings("wing/fig6", rows)
+    assert (first.ours, first.paper) == (pytest.approx((20.0 + 25.0) / 2), "17")
+    assert last.ours == whole.ours == pytest.approx(100.0)
+    # a job's own share, of the jobs with a value: (50 + 0) / 2 and (25 + 25) / 2
+    assert (share.ours, share.paper) == (pytest.approx(25.0), "17")
 
 
 def test_near_predictions_are_in_percent() -> None:
