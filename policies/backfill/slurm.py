@@ -14,7 +14,7 @@ from policies.estimates.by_duration import SOURCES
 from policies.knows import Knows
 from policies.registry import register
 from sim.base import maths
-from sim.base.arrays import F8
+from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
 from sim.base.parameters import Between, NotNegative
 from sim.engine.plan import Order, Plan, Queues, Replan, World
@@ -40,6 +40,10 @@ class Slurm(Cycles):
     taken together in windows, the later the coarser. Cycles begin at a phase that is drawn from the
     seed. Names in parentheses are Slurm's (`slurm.conf`, SchedulerParameters); the defaults are
     Slurm's as well.
+
+    Nodes are compared by the tasks of a job that fit them. For one that asks for nodes
+    (``one_per_node``) they are compared by their free CPUs, if it takes CPUs and memory alone: with
+    GPUs Slurm looks at no more CPUs of a node than it takes there, so that all are equal.
 
     A job of several partitions is one entry of the queue, in Slurm one in each. Passes of the main
     loop take no time (max_sched_time).
@@ -145,6 +149,7 @@ class Slurm(Cycles):
         factors: F8 = -maths.log1p(-lengths.random(N_FACTORS))
         options = cycle_options(self, columns, world.cluster)
         options["max_s"] = self.max_s or self.interval_s
+        options["fits_by"] = _resource_by_node(world)
         plan.replan = Replan(
             **options,
             plans=self.backfill,
@@ -168,3 +173,15 @@ class Slurm(Cycles):
             plan_phase_s=phase.uniform(0.0, self.interval_s),
         )
         return None
+
+
+def _resource_by_node(world: World) -> I4 | None:
+    """Return the resource by which nodes are compared for each job, `Replan.fits_by`."""
+    columns, known = world.columns, world.cluster.resources
+    if "cpu" not in known:
+        return None
+    further = [k for k, name in enumerate(columns.resources) if name not in ("cpu", "mem")]
+    stage_takes = (columns.stage_demand[:, further] > 0).any(axis=1)
+    takes = np.logical_or.reduceat(stage_takes, columns.job_stage0[:-1])
+    by_node = columns.job_one_per_node & ~takes
+    return np.where(by_node, known.index("cpu"), -1).astype(np.int32)

@@ -472,6 +472,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_depth_group", "i4", "*, *", INPUT),  # of each job, in each kind of groups; -1: none
     ("p_depth_most", "i8", "*", INPUT),  # jobs of a group that a cycle tries
     ("p_reserved_in", "i4", "*", INPUT),  # group of each job by which reservations count
+    ("p_fits_by", "i4", "*", INPUT),  # resource by which its nodes are compared, -1: none
     ("p_job_array", "i4", "*", INPUT),  # -1: none
     ("p_job_throttle", "i4", "*", INPUT),  # elements of its array that may run; 0: all
     ("state_depth_used", "i8", "*, *", INPUT),
@@ -498,6 +499,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_usable", "i1", "U:REPLANNED", 0),  # it may run there
     ("state_node_barred", "i1", "U:REPLANNED", 0),  # others wait for it
     ("state_node_room", "i8", "U:REPLANNED", 0),  # its tasks that fit
+    ("state_node_fit", "i8", "U:REPLANNED", 0),  # what is free of the resource by which it goes
     ("state_node_tasks", "i8", "U:REPLANNED", 0),  # its tasks that are placed there
     # nodes of the running jobs, what is free on each then, and the end of each job's nodes
     ("state_vacated_node", "i4", "S:REPLANNED", 0),
@@ -505,20 +507,18 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_vacated_end", "i4", "J:REPLANNED", 0),
     ("state_wants", "i8", "F", 0),  # of each of its tasks, quanta
     ("state_node_by", "i8", "U:REPLANNED", 0),  # its tasks that fit by some time
-    # kept for some kinds of like jobs: the kind, the running jobs whose ends were looked at, tasks
-    # that fit each node now and after these ends, and how many more as each of them ends
+    # of some kinds of like jobs: ends that were looked at, tasks that fit now, then, and by each end
     ("w_job_like", "i4", "J:REPLANNED", INPUT),
     ("state_like", "i4", "*", INPUT),
     ("state_like_ended", "i4", "*", INPUT),
     ("state_node_first", "i8", "*, *", INPUT),
     ("state_node_later", "i8", "*, *", INPUT),
     ("state_gain", "i8", "*, *", INPUT),
-    # of a job of several components: what they leave on each node, and their tasks so far
-    ("state_node_left", "i8", "U:COMPONENTS, R", 0),
+    ("state_node_left", "i8", "U:COMPONENTS, R", 0),  # what a job's components leave
     ("state_node_ended", "i8", "U:COMPONENTS, R", 0),  # free once running jobs have ended
-    # rows of nodes with room: of each the first node and the one after the last; tasks that fit
-    ("state_row_bound", "i4", "U+1:REPLANNED", 0),
+    ("state_row_bound", "i4", "U+1:REPLANNED", 0),  # of a row with room: first node, after the last
     ("state_row_room", "i8", "U:REPLANNED", 0),  # 0 once it is taken
+    ("state_row_fit", "i8", "U:REPLANNED", 0),
     ("state_step_begin", "i8", "W:REPLANNED", 0),  # clock, s
     ("state_step_row", "i4", "W:REPLANNED", 0),  # of state_step_nodes
     ("state_step_frees", "i1", "W:REPLANNED", 0),  # some node gets free as it begins

@@ -93,13 +93,17 @@ def open_all(st):
 
 @part
 def open_with(st, j, machine):
-    """Open the try of gang `j` with the flavors of `machine`, where it has slots."""
-    flavor = st.c_mach_flavor[machine]
+    """Open the try of gang `j` with the flavors of `machine`, where it has slots.
+
+    False if its queue uses none of them: a state may have placed it there.
+    """
+    flavor, is_used = st.c_mach_flavor[machine], False
     _open_set(st, flavor)
     for i in range(st.c_tries.shape[1]):
         k = st.c_tries[st.w_job_tries[j], i]
         if k >= 0 and st.c_try[k, 0] >> flavor & 1:
-            st.state_i[OPEN_FLAVORS] = st.c_try[k, 0]
+            st.state_i[OPEN_FLAVORS], is_used = st.c_try[k, 0], True
+    return is_used
 
 
 @inlined

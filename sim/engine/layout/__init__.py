@@ -249,7 +249,8 @@ def lay_out(
         "p_pack": np.array([getattr(plan.packing, name) for name in _PACK_REGISTERS]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
         **replan_fields(
-            columns, plan, demand, n_fit, sizes["U"], n_slots, choice["w_stage_allowed"], components
+            *(columns, plan, demand, order[:n_fit], sizes["U"], n_slots),
+            *(choice["w_stage_allowed"], components),
         ),
         **learning_fields(plan),
         "state_f": np.array(

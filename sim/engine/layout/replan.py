@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -31,7 +32,7 @@ MOST_LIKE = 64
 MOST_KEPT = 2**22
 """Numbers that are kept for all of them: 32 MiB."""
 _UNBOUNDED = ("max_s", "yield_s")
-_LEAST_CODE = {"reserved_in": 0, "array": -1, "throttle": 0}
+_LEAST_CODE = {"reserved_in": 0, "array": -1, "throttle": 0, "fits_by": -1}
 
 
 def check_replan(plan: Plan) -> None:
@@ -70,7 +71,7 @@ def replan_fields(
     columns: Columns,
     plan: Plan,
     demand: I8,
-    n_fit: int,
+    order: Sequence[int],
     n_nodes: int,
     n_slots: int,
     allowed: I8,
@@ -78,8 +79,8 @@ def replan_fields(
 ) -> dict[str, NDArray[Any]]:
     """Return the fields of the options and registers; short ones without periodic planning.
 
-    Of `demand` the first `n_fit` columns decide what fits. `allowed`: classes of each stage, or one
-    value for any.
+    Of `demand` the first columns decide what fits, those of the resources of `order`, of which each
+    is a number in the cluster's. `allowed`: classes of each stage, or one value for any.
     """
     n_jobs = len(columns.job_submit)
     state, times = np.zeros(register.N_STATE, np.int64), np.zeros(register.N_STATE_S)
@@ -124,7 +125,7 @@ def replan_fields(
         )
         completing_s = np.array(np.broadcast_to(replan.completing_s, n_jobs), dtype=np.float64)
         factors = np.array(replan.cycle_factors, dtype=np.float64, ndmin=1)
-        like = _like_jobs(columns, demand, n_fit, allowed, components)
+        like = _like_jobs(columns, demand, len(order), allowed, components)
         state[register.LAST_POLL] = -(10**9)
         state[register.NEXT_FULL] = replan.main_phase
         state[register.LAST_UPDATE] = -1
@@ -134,6 +135,7 @@ def replan_fields(
         "p_replan_s": options_s,
         "p_completing_s": completing_s,
         "p_cycle_factors": factors,
+        "p_fits_by": _fits_by(columns, plan.replan, demand, order),
         **_count_fields(plan.replan, n_jobs),
         **_like_fields(*like, n_nodes, n_slots),
         "state_replan": state,
@@ -173,6 +175,20 @@ def _like_jobs(
     free = np.where(slot[:, :n_fit].any(axis=1), 0, width)  # of what takes nothing all tasks fit
     single = columns.job_one_per_node.astype(np.int64)
     return codes_of([*slot.T, *own.T, single, is_several, classes, free])
+
+
+def _fits_by(columns: Columns, replan: Replan | None, demand: I8, order: Sequence[int]) -> I4:
+    """Return the column of what is free by which the nodes of each job are compared, -1 for none.
+
+    None is one that does not decide what fits, nor any in a pool, in which all nodes are equal.
+    """
+    if replan is None:
+        return np.zeros(0, np.int32)
+    column = np.full(max(order, default=-1) + 2, -1, np.int32)  # the last one: of -1
+    if len(demand) == len(columns.stage_job):
+        column[list(order)] = np.arange(len(order))
+    codes = np.full(len(columns.job_submit), -1) if replan.fits_by is None else replan.fits_by
+    return column[np.minimum(codes, max(order, default=-1) + 1)]
 
 
 def _count_fields(replan: Replan | None, n_jobs: int) -> dict[str, NDArray[Any]]:

@@ -78,6 +78,9 @@ class Replan:
         How many of the array's elements may run at once, 0 for all.
     array_reserved : int
         Number of elements of an array that get a reservation; 0 for all.
+    fits_by : (J,) int32 or None
+        Resource of the cluster, from 0, by whose free amount the nodes for a job are compared; by
+        how many of its tasks fit for -1, None, or one that does not decide what fits.
     main_depth : int
         Number of jobs that the main loop tries after an event.
     main_depths : tuple of Depth
@@ -125,6 +128,7 @@ class Replan:
     array: I4 | None = None
     throttle: I4 | None = None
     array_reserved: int = 0
+    fits_by: I4 | None = None
     main_depth: int = 100
     main_depths: tuple[Depth, ...] = ()
     main_starts: int = 0

@@ -51,7 +51,7 @@ def spread_tasks(log: Log) -> None:
         )
         if n_tasks > 0:
             tasks[i], own[i] = n_tasks, str(int(nodes[i]))
-        elif nodes[i] > 1 or _PER_NODE.search(line):
+        else:
             marks[i] = "1"
     log[NODE_TASKS] = pa.array(_tasks_of_batch(log, cpus, tasks, own), pa.string())
     log["NNodes"] = tasks

@@ -190,11 +190,12 @@ class Stretching:
         self._set_width(j)
 
     def _grow(self, j):
-        """Take further places, of the flavors of those that it has."""
+        """Take further places, of the flavors of those that it has, if its queue uses these."""
         tries = self._tries(self.org[j], self._total(j))
         machine = next(m for _, _, g, m, _, _ in self.running if self.c.stage_job[g] == j)
         own = [attempt for attempt in tries if machine in attempt.machines]
-        self._within(own[0] if self.by_flavor and own else self.open, lambda: self._grow_open(j))
+        if own or not self.by_flavor:
+            self._within(own[0] if self.by_flavor else self.open, lambda: self._grow_open(j))
 
     def _grow_open(self, j):
         slot, n_before = self.components[j][0].slot, len(self.idle[j])

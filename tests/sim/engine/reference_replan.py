@@ -79,6 +79,7 @@ class Job:
     components: tuple[Component, ...] = ()  # if they are unequal; `demand` is of none then
     runs_on: frozenset[int] | None = None  # of the usable nodes those with room for it; None: all
     in_domains: Callable[..., Any] | None = None  # a search in those that it asks for; None: none
+    fits_by: int = -1  # the resource by which its nodes are compared; -1: by its tasks that fit
 
 
 @dataclass
@@ -163,8 +164,10 @@ def choose(
     """Choose nodes by consecutive best fit: the tightest row of nodes that suffices, or the widest.
 
     Within the row, the tightest single node that takes all that is left, or nodes from its begin.
-    All nodes of a smaller weight come first. Components in turn, so; where that does not suffice,
-    each on the first nodes with room.
+    Tight is by tasks that fit, or by what is free of a resource: then a row with too few nodes may
+    be wider than one that suffices, and is taken if it stands behind it. All nodes of a smaller
+    weight come first. Components in turn, so; where that does not suffice, each on the first nodes
+    with room.
     """
     if job.components:
         return _choose_components(free, allowed, job, max_tasks, weights)
@@ -180,21 +183,30 @@ def choose(
         elif row:
             rows.append(row)
             row = []
+    fits = rooms if job.fits_by < 0 else [have[job.fits_by] for have in free]
     left, chosen = job.tasks, {}
     while left and rows:
-        sizes = [sum(rooms[n] for n in row) for row in rows]
-        enough = [size for size in sizes if size >= left]
-        size = min(enough) if enough else max(sizes)
-        row = rows.pop(sizes.index(size))
-        whole = [rooms[n] for n in row if rooms[n] >= left]
+        row = _best_row(rows, rooms, fits, left)
+        rows.remove(row)
+        whole = [n for n in row if rooms[n] >= left]
         if whole:
-            row = [next(n for n in row if rooms[n] == min(whole))]
+            row = [min(whole, key=lambda n: (fits[n], n))]
         for n in row:
             take = min(rooms[n], left)
             if take:
                 chosen[n] = take
                 left -= take
     return None if left else chosen
+
+
+def _best_row(rows, rooms, fits, left):
+    best = rows[0]
+    for row in rows[1:]:
+        fit, best_fit = (sum(fits[n] for n in nodes) for nodes in (row, best))
+        enough, best_enough = (sum(rooms[n] for n in nodes) >= left for nodes in (row, best))
+        if (enough and (not best_enough or fit < best_fit)) or (not enough and fit > best_fit):
+            best = row
+    return best
 
 
 def _choose_components(free, allowed, job, max_tasks, weights):
@@ -221,7 +233,7 @@ def _choose_beside(free, allowed, job, max_tasks, weights):
             usable = allowed - used
             usable = usable if component.usable is None else usable & component.usable
             own = Job(job.name, component.tasks, 0, component.demand, None)
-            own.one_per_node = job.one_per_node
+            own.one_per_node, own.fits_by = job.one_per_node, job.fits_by
 
             def limit(n, k=k, placed=tuple(placed)):
                 return max_tasks(n, k, placed)
@@ -813,7 +825,12 @@ class Replanning:
             self._unequal_components(j),
             self._hosts(j),
             partial(self._in_domains, j),
+            self._fits_by(j),
         )
+
+    def _fits_by(self, j):
+        by = -1 if self.plan.replan.fits_by is None else int(self.plan.replan.fits_by[j])
+        return by if by in self.deciding and not self.unit else -1
 
     def _unequal_components(self, j):
         if not self._is_searched(j):

@@ -78,6 +78,9 @@ class AnyReplan(Policy):
         if rng.random() < 0.5:
             plan.replan = dataclasses.replace(plan.replan, requeue_s=pick(0.5, 3.0, 40.0))
         plan.replan = self._leaves_out(plan.replan, world.columns)
+        if rng.random() < 0.4:
+            by = rng.integers(-1, len(world.cluster.resources), n).astype("i4")
+            plan.replan = dataclasses.replace(plan.replan, fits_by=by)
         plan.timer_s = 1.25 if self.callbacks else np.inf
 
     def _leaves_out(self, options, columns):

@@ -424,7 +424,7 @@ def start_pinned(st, j):
     if st.state_i[UNIT]:
         st.state_node_allowed[:] = 1
         list_room(st, j)
-        choose_nodes(st, job_width(st, j))
+        choose_nodes(st, j, job_width(st, j))
     elif is_searched(st, j):
         note_found(st, j)
     else:

@@ -21,6 +21,7 @@ from sim.engine.kernels.rigid.replan_nodes import (
     job_width,
     may_host,
     n_together,
+    note_fit,
     room_on,
     set_wants,
 )
@@ -256,12 +257,14 @@ def choose_after(st, j, n_ended):
     room, allowed, row = st.state_node_room, st.state_node_allowed, st.state_replan[LIKE]
     for node in range(len(room)):
         room[node] = allowed[node] * st.state_node_first[row, node]
+        note_fit(st, j, node, st.state_node_now, node)
     while st.state_like_ended[row] < n_ended:
         _end_next(st, j)
     for i in range(first_vacated(st, n_ended)):
         node = st.state_vacated_node[i]
         room[node] += allowed[node] * st.state_gain[row, i]
-    choose_nodes(st, job_width(st, j))
+        note_fit(st, j, node, st.state_vacated_free, i)
+    choose_nodes(st, j, job_width(st, j))
 
 
 @part

@@ -103,7 +103,7 @@ def choose_allowed(st, j):
         return choose_together(st, j, st.state_node_now, True)
     if list_room(st, j) < job_width(st, j):
         return False
-    choose_nodes(st, job_width(st, j))
+    choose_nodes(st, j, job_width(st, j))
     return True
 
 

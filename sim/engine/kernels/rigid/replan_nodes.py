@@ -177,6 +177,7 @@ def list_room(st, j):
             room[node] = room_on(st, j, free, node)
             if CHOOSES and st.state_i[CONSTRAINED] and room[node] > 0:  # of devices, as now
                 room[node] = min(room[node], n_by_devices(st, st.w_job_slot, j, node))
+            note_fit(st, j, node, free, node)
         total += room[node]
     return total
 
@@ -209,26 +210,28 @@ def room_on(st, j, free, row):
 
 
 @part
-def choose_nodes(st, left):
-    """Choose nodes for so many tasks, which fit, from their room, by consecutive best fit.
+def choose_nodes(st, j, left):
+    """Choose nodes for so many tasks of job `j`, which fit, by consecutive best fit.
 
-    Those of the least weight come first. Of one weight, from the shortest row of nodes that
-    suffices, or the longest: the tightest single node that takes all that is left, or nodes from
-    the row's begin. ``state_node_tasks`` gets the tasks.
+    Those of the least weight come first. Of one weight, from the row of nodes that suffices and has
+    least, or from that with most: the tightest single node that takes all that is left, or nodes
+    from the row's begin. Rows and nodes are compared by the tasks that fit, or by what is free of a
+    resource. ``state_node_tasks`` gets the tasks.
     """
-    level, n_rows = 0, _list_rows(st, 0)
     room, tasks = st.state_node_room, st.state_node_tasks
+    fit = st.state_node_fit if st.p_fits_by[j] >= 0 else room
+    level, n_rows = 0, _list_rows(st, 0, fit)
     tasks[:] = 0
     while left > 0:
         row = _best_row(st, n_rows, left)
         if CHOOSES and row < 0:  # all nodes of this weight are taken
             level += 1
-            n_rows = _list_rows(st, level)
+            n_rows = _list_rows(st, level, fit)
             continue
         first, end, best = st.state_row_bound[2 * row], st.state_row_bound[2 * row + 1], -1
         if not st.state_i[UNIT]:  # a slot takes one: those from the row's begin
             for node in range(first, end):
-                if room[node] >= left and (best < 0 or room[node] < room[best]):
+                if room[node] >= left and (best < 0 or fit[node] < fit[best]):
                     best = node
         if best >= 0:
             tasks[best] = left
@@ -240,7 +243,7 @@ def choose_nodes(st, left):
 
 
 @inlined
-def _list_rows(st, level):
+def _list_rows(st, level, fit):
     """List the rows of consecutive nodes of a weight with room; return their number."""
     room, bound, rows = st.state_node_room, st.state_row_bound, st.state_row_room
     n_bounds, before = 0, 0
@@ -254,24 +257,40 @@ def _list_rows(st, level):
     bound[n_bounds] = len(room)
     n_rows = (n_bounds + before) // 2
     for row in range(n_rows):
-        total = bound[2 * row + 1] - bound[2 * row]
+        total = total_fit = bound[2 * row + 1] - bound[2 * row]
         if not st.state_i[UNIT]:
-            total = 0
+            total = total_fit = 0
             for node in range(bound[2 * row], bound[2 * row + 1]):
                 total += room[node]
+                total_fit += fit[node]
         rows[row] = total
+        st.state_row_fit[row] = total_fit
     return n_rows
 
 
 @inlined
 def _best_row(st, n_rows, left):
-    """Return the first of the rows that suit `left` tasks best."""
-    rows, best, best_room = st.state_row_room, -1, 0
+    """Return the first of the rows that suit `left` tasks best, one after the other; -1 for none.
+
+    As in Slurm, one that does not suffice and has more is better even than one that does.
+    """
+    best, best_fit, suffices = -1, 0, False
     for row in range(n_rows):
-        room = rows[row]
-        if room > best_room if best_room < left else left <= room < best_room:
-            best, best_room = row, room
+        room, fit = st.state_row_room[row], st.state_row_fit[row]
+        if room > 0 and (
+            best < 0
+            or (room >= left and (not suffices or fit < best_fit))
+            or (room < left and fit > best_fit)
+        ):
+            best, best_fit, suffices = row, fit, room >= left
     return best
+
+
+@part
+def note_fit(st, j, node, free, row):
+    """Note what is free, in a row, of the resource by which the nodes of job `j` are compared."""
+    if st.p_fits_by[j] >= 0:
+        st.state_node_fit[node] = free[row, st.p_fits_by[j]]
 
 
 @part
@@ -366,4 +385,4 @@ def avoid_completing(st, j):
         if st.state_node_completing[node] > 0:
             st.state_node_allowed[node] = 0
     list_room(st, j)
-    choose_nodes(st, job_width(st, j))
+    choose_nodes(st, j, job_width(st, j))

@@ -127,8 +127,8 @@ def _grow(st, j):
     before = width_of(st, j)
     n_left = wanted_width(st, j) - before
     _clear_spread(st, j)
-    if FLAVORS:
-        open_with(st, j, st.state_slot_machine[st.state_job_unit[j]])
+    if FLAVORS and not open_with(st, j, st.state_slot_machine[st.state_job_unit[j]]):
+        return
     if TOPOLOGY and st.w_job_narrowest[j] >= 0:
         n_left = _take_near(st, j, n_left)
         n_left = n_left if st.w_job_required[j] < 0 else 0

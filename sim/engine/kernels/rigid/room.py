@@ -32,6 +32,7 @@ from sim.engine.kernels.held_slots import is_open, slots_in
 from sim.engine.kernels.state import CONSTRAINED, MACHINE_CHOICE
 
 choose_nodes = late("sim.engine.kernels.rigid.replan_nodes.choose_nodes", REPLANS)
+note_fit = late("sim.engine.kernels.rigid.replan_nodes.note_fit", REPLANS)
 
 PRESENT, PINNED, FREED, BETWEEN, PLANNED = range(5)
 """Sources of room: machines as they are; of them at most ``state_mach_limit`` slots; those whose
@@ -223,10 +224,11 @@ def _fill_rows(st, j, c, left, is_now):
     room, tasks, total, n_left = st.state_node_room, st.state_node_tasks, 0, st.w_slot_size[c]
     for node in range(len(room)):
         room[node] = slots_beside(st, j, c, node, left, PLANNED, is_now)
+        note_fit(st, j, node, left, node)
         total += room[node]
     if total < n_left:
         return n_left
-    choose_nodes(st, n_left)
+    choose_nodes(st, j, n_left)
     for node in range(len(tasks)):
         n_left = _fill(st, j, c, n_left, node, tasks[node], left, is_now)
     return n_left
