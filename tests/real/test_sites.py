@@ -146,7 +146,7 @@ def test_judged_workloads_are_others_than_those_for_development() -> None:
         kinds = [change.partition(":")[0] for change in judged.values()]
         assert len({*kinds}) == len(kinds)
         assert {*kinds} <= {*changes.CHANGES}
-        assert len(kinds) == len(changes.CHANGES) or judged == plan.JUDGED["Judged last"]
+        assert len(kinds) in (2, len(changes.CHANGES))
     groups = (plan.DEVELOPED, *plan.JUDGED.values())
     assert len(plan.WORKLOADS) == sum(map(len, groups))
     runs = plan.planned(list(plan.WORKLOADS))

@@ -507,7 +507,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_vacated_end", "i4", "J:REPLANNED", 0),
     ("state_wants", "i8", "F", 0),  # of each of its tasks, quanta
     ("state_node_by", "i8", "U:REPLANNED", 0),  # its tasks that fit by some time
-    # of some kinds of like jobs: ends that were looked at, tasks that fit now, then, and by each end
+    # of kinds of like jobs: ends that were looked at, tasks that fit now, then, and by each end
     ("w_job_like", "i4", "J:REPLANNED", INPUT),
     ("state_like", "i4", "*", INPUT),
     ("state_like_ended", "i4", "*", INPUT),

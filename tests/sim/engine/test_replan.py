@@ -273,6 +273,43 @@ def test_no_two_tasks_share_a_node():
         sim.simulate(wide, sim.Cluster.machines(1, cpu=4), policies.build("slurm"))
 
 
+def test_nodes_are_compared_by_what_is_free_of_a_resource():
+    """One task a node: the fullest node with room, and the row of least that is free."""
+    free = [[4, 9], [3, 9], [0, 0], [2, 9], [9, 9]]
+    everything = set(range(5))
+
+    def chosen(tasks, fits_by):
+        job = Job(0, tasks, 60, (1, 1), one_per_node=True, fits_by=fits_by)
+        return choose(free, everything, job)
+
+    assert chosen(1, -1) == {0: 1}  # one task fits each node: the first
+    assert chosen(1, 0) == {1: 1}  # of nodes 0 and 1, with 7, as 3 and 4 have 11
+    assert chosen(2, -1) == chosen(2, 0) == {0: 1, 1: 1}
+    assert chosen(1, 1) == {0: 1}  # 18 is free of the second in either row
+    # a row that does not suffice, behind one that does, and has more: as in Slurm
+    free = [[1], [1], [0], [9]]
+    everything = set(range(4))
+    job = Job(0, 2, 60, one_per_node=True)
+    assert choose(free, everything, job) == {0: 1, 1: 1}
+    assert choose(free, everything, dataclasses.replace(job, fits_by=0)) == {3: 1, 0: 1}
+
+
+@pytest.mark.parametrize(("gpu", "node"), [(0, 1), (1, 0)])
+def test_slurm_goes_by_free_cpus_unless_a_job_takes_gpus(gpu, node):
+    """The first job leaves 5 of 8 CPUs of the second node: the fuller one, if that counts."""
+    kinds = [{"class": "a", "cpu": 8, "gpu": 2}, {"class": "b", "cpu": 8, "gpu": 2}]
+
+    def a_job(submit_s, cpu, gpu, **more):
+        stages = [{"durations_s": [600.0], "demand": {"cpu": cpu, "gpu": gpu}, **more}]
+        by_node = {"requested_s": 600.0, "one_per_node": True}
+        return {"submit_s": submit_s, "stages": stages, **by_node}
+
+    jobs = [a_job(0.0, 3, 0, runs_on="b"), a_job(10.0, 4, gpu)]
+    workload, cluster = sim.Workload.from_jobs(jobs), sim.Cluster.mixed(kinds)
+    run = sim.simulate(workload, cluster, policies.build("slurm"), record="tasks")
+    assert run.tasks["machine"].to_pylist() == [1, node]
+
+
 def test_a_reservation_takes_whole_nodes():
     """One node of four CPUs: the second job waits for it, so the third must end before."""
     state = State(now=0, free=[[2]], completing=set(), running=[Running(600, {0: 2})])

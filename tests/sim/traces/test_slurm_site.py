@@ -396,7 +396,7 @@ def test_jobs_are_tasks_or_nodes_as_they_asked(tmp_path):
     assert column(w, "demand_mem", "stages") == [1, 2, 1, 6, 3, 6, 6, 6]
     assert column(w, "min_tasks") == [6, 3, 6, 1, 2, 1, 1, 1]
     assert column(w, "n_nodes") == [2, 1, 2, 1, 2, 1, 1, 1]
-    assert column(w, "one_per_node") == [False] * 4 + [True, True, False, False]
+    assert column(w, "one_per_node") == [False] * 3 + [True] * 5
 
 
 def test_steps_of_batch_scripts_tell_the_tasks_on_their_node(tmp_path):

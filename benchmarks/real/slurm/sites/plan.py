@@ -36,6 +36,7 @@ JUDGED = {
     "Judged later": _judged(2, *CHANGES),
     "Judged third": _judged(3, *CHANGES),
     "Judged last": _judged(4, "gpus"),
+    "Judged fifth": _judged(4, "mixed"),
 }
 """Workloads of each judgement, on which nothing is developed before it: shape and seed, change."""
 WORKLOADS = dict(ChainMap(DEVELOPED, *JUDGED.values()))
