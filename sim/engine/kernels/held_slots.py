@@ -48,7 +48,7 @@ def is_open(st, j, c, machine):
     """Tell whether `machine` may give slots of component `c` of job `j` now."""
     if st.state_mach_lost[machine]:
         return False
-    if (HOLDS or CLASSES) and is_kept(st, st.w_slot, c, machine):
+    if (HOLDS or CLASSES) and is_kept(st, st.w_job_total, j, machine):  # the job as a whole
         return False
     if (WINDOWS or RUNS_ON) and is_shut(st, j, machine):
         return False

@@ -205,7 +205,8 @@ def _needed(
             "plan.preemption is by quotas, and the cluster has none: set cluster.quotas, or take "
             "room back by shares"
         )
-    if cluster.unit and not (gangs or scored or plans or preempts or windows):
+    skips_blocked = fit in (Fit.SKIP, Fit.PACK) and any(row.blocks for row in groups.caps)
+    if cluster.unit and not (gangs or scored or plans or preempts or windows or skips_blocked):
         fit = Fit.STRICT  # equal demands: the room of one task fits any other
         rare = (
             limits
