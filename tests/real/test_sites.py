@@ -146,7 +146,8 @@ def test_judged_workloads_are_others_than_those_for_development() -> None:
         kinds = [change.partition(":")[0] for change in judged.values()]
         assert len({*kinds}) == len(kinds)
         assert {*kinds} <= {*changes.CHANGES}
-        assert len(kinds) in (2, len(changes.CHANGES))
+        single_shape = (plan.JUDGED["Judged last"], plan.JUDGED["Judged fifth"])
+        assert len(kinds) == len(changes.CHANGES) or judged in single_shape
     groups = (plan.DEVELOPED, *plan.JUDGED.values())
     assert len(plan.WORKLOADS) == sum(map(len, groups))
     runs = plan.planned(list(plan.WORKLOADS))

@@ -23,7 +23,7 @@ from sim.workload.node_names import NODE_TASKS
 from sim.workload.tables import column_or_default, with_column
 
 NODES_USED, ONE_PER_NODE = "NodesUsed", "OnePerNode"
-"""Columns that are added: the nodes of jobs whose tasks may be anywhere, and a mark; else empty."""
+"""Columns that are added: the nodes of jobs whose tasks may be anywhere, a mark of all others."""
 _TASKS = re.compile(r"(?:^|\s)(?:-n\s*|--ntasks[ =])(\d+)(?:\s|$)")
 _CPUS = re.compile(r"(?:^|\s)(?:-c\s*|--cpus-per-task[ =])(\d+)(?:\s|$)")
 _PER_NODE = re.compile(r"(?:^|\s)--ntasks-per-node[ =]")
